@@ -1,0 +1,59 @@
+import type {
+  Cancellation,
+  Check,
+  Estimate,
+  Lookup,
+  Price,
+  ProvidedFile,
+  RemoteStatus,
+  Sheet,
+  SubmitOutcome,
+} from '../model/protocol.ts';
+import type { ProcessIdentity } from '../port.ts';
+
+/** One request that may cost money, complete: an adapter adds nothing that changes what is bought. */
+export interface Submission {
+  attempt_id: string;
+  /** Derived from (ledger, episode, step, attempt number): a re-send after a roll-back carries the same one. */
+  client_ref: string;
+  kind: string;
+  params: Record<string, unknown>;
+  /** `path` is absolute; the bytes at it had `sha256` when the attempt was claimed. */
+  inputs: { name: string; path: string; sha256: string }[];
+  /** Existing, empty, absolute: where a provider that answers with the result itself puts its files. */
+  output_dir: string;
+  checkpoint: Record<string, unknown> | null;
+}
+
+/** Each promise resolves once the event is durable in the ledger; an adapter goes on only then. */
+export interface SubmitEvents {
+  /** An adapter process runs, and has been told nothing yet. */
+  started(process: ProcessIdentity): Promise<void>;
+  checkpoint(data: Record<string, unknown>): Promise<void>;
+  /** The next thing may cost money. */
+  sending(): Promise<void>;
+  accepted(ref: string): Promise<void>;
+  /** 0 to 1; never durable. */
+  progress(fraction: number): void;
+}
+
+/**
+ * Whatever makes an output for a step, paid or not. One `submit` makes at most one request that can cost money:
+ * no retry, no redirect, no sleep-and-send-again. `submit` answers every failure as an outcome and never throws for one;
+ * what it does throw is treated as `unknown`.
+ * The other operations are free and repeatable, and throw `PROVIDER_UNREACHABLE` (69) or `PROVIDER_PROTOCOL` (76).
+ */
+export interface Provider {
+  readonly name: string;
+  describe(): Promise<Sheet>;
+  estimate?(kind: string, params: Record<string, unknown>): Promise<Estimate>;
+  submit(submission: Submission, events: SubmitEvents, signal: AbortSignal): Promise<SubmitOutcome>;
+  status(ref: string, checkpoint: Record<string, unknown> | null): Promise<RemoteStatus>;
+  /** Puts the result into `outputDir` (existing, absolute); paths in the answer are absolute and lie in it. */
+  fetch(ref: string, outputDir: string): Promise<ProvidedFile[] | 'expired'>;
+  lookup?(query: { client_ref: string; claimed_at: string; fingerprint: string }): Promise<Lookup>;
+  cancel?(ref: string): Promise<Cancellation>;
+  cost?(ref: string): Promise<Price & { final?: boolean | undefined }>;
+  balance?(): Promise<{ amount: string; unit: string }>;
+  check?(): Promise<Check>;
+}
