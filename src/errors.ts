@@ -6,8 +6,55 @@ export const EXIT = {
   BUG: 70,
   // the command line
   USAGE: 64,
+  NOT_INITIALISED: 78,
+  ALREADY_INITIALISED: 73,
+  CONFIGURATION: 78,
+  NOT_OWNER: 77,
+  CLOCK_BEHIND: 75,
+  COMMITTED_NOT_PRINTED: 74,
+  // the ledger
+  LOCK_BUSY: 75,
+  LEDGER_BUSY: 75,
+  LOCK_LOST: 75,
+  RECORD_DAMAGED: 65,
+  FORMAT_NEWER: 65,
+  LEDGER_DAMAGED: 65,
+  LEDGER_INCOMPLETE: 65,
+  CANNOT_WRITE: 73,
+  IO_ERROR: 74,
+  NOT_PERMITTED: 77,
+  // identity
+  WEEK_UNKNOWN: 64,
+  UNSTABLE_KEY: 64,
+  KEY_IN_OTHER_WEEK: 10,
+  KEY_INPUT_MISMATCH: 10,
+  KEY_ON_SEVERAL_EPISODES: 65,
+  SLOT_OLDER: 75,
+  SLOT_UNFINISHED: 10,
+  EPISODE_NOT_FOUND: 66,
+  KEY_NOT_FOUND: 66,
+  FILE_NOT_FOUND: 66,
+  EPISODE_CLOSED: 14,
+  // plans and steps
+  PLAN_INVALID: 64,
+  PLAN_MISSING: 14,
+  PLAN_IN_USE: 75,
+  STEP_NOT_FOUND: 64,
+  STEP_NOT_READY: 14,
+  ATTEMPT_IN_FLIGHT: 75,
+  STILL_RUNNING: 75,
+  OUTCOME_UNKNOWN: 11,
+  STEP_FAILED: 12,
+  ARTIFACT_CHANGED: 10,
+  // money
+  BUDGET_EXCEEDED: 13,
+  UNPRICED: 13,
+  BUDGET_MISSING: 78,
+  CREDENTIAL_MISSING: 78,
+  STATE_NOT_SAVED: 11,
   // media
   FFMPEG_MISSING: 78,
+  TOOL_FAILED: 74,
   MEDIA_NOT_WHOLE: 76,
   // providers
   PROVIDER_UNREACHABLE: 69,
@@ -51,3 +98,191 @@ export const isErrno = (error: unknown, ...codes: string[]): boolean =>
   'code' in error &&
   typeof error.code === 'string' &&
   (codes.length === 0 || codes.includes(error.code));
+
+// The ledger ---------------------------------------------------------------------------------------------------------
+
+/** `holder` as in `state/lock.json`; `null` when it cannot be read. */
+export const lockBusy = (
+  holder: { pid: number; host: string; command: string; ageSeconds: number } | null,
+  waitedMs: number,
+): EpisodeError =>
+  new EpisodeError(
+    'LOCK_BUSY',
+    `the ledger is busy: waited ${Math.round(waitedMs / 1000)} s for ${
+      holder
+        ? `pid ${holder.pid} on ${holder.host} ("${holder.command}", for ${holder.ageSeconds} s)`
+        : 'another command that does not say which it is'
+    }`,
+    { subject: 'state/lock', hints: ['the same command later is safe'], details: { holder } },
+  );
+
+export const ledgerBusy = (): EpisodeError =>
+  new EpisodeError('LEDGER_BUSY', 'the ledger changes faster than it can be read', {
+    subject: 'state/commits',
+    hints: ['the same command later is safe'],
+  });
+
+export const lockLost = (): EpisodeError =>
+  new EpisodeError('LOCK_LOST', 'the lock was taken over by another command; nothing was written', {
+    subject: 'state/lock',
+    hints: ['the same command later is safe'],
+  });
+
+/** A file that cannot be trusted. It is left as it is. */
+export const recordDamaged = (file: string, fault: string, cause?: unknown): EpisodeError =>
+  new EpisodeError('RECORD_DAMAGED', `${file} is damaged: ${fault}`, {
+    subject: file,
+    hints: [
+      'nothing was changed; put the file back from a backup (cp -p BACKUP/<file> <file>)',
+      'episode doctor          names every damaged record',
+    ],
+    cause,
+  });
+
+export const formatNewer = (file: string, format: unknown): EpisodeError =>
+  new EpisodeError(
+    'FORMAT_NEWER',
+    `${file} has format ${String(format)}, newer than this program (format 1) can read`,
+    {
+      subject: file,
+      hints: ['use the newer episode that wrote it: npm install --global episode@latest'],
+    },
+  );
+
+export const ledgerDamaged = (file: string, fault: string): EpisodeError =>
+  new EpisodeError('LEDGER_DAMAGED', `the ledger is damaged at ${file}: ${fault}`, {
+    subject: file,
+    hints: ['nothing was changed; put state/ back from a backup', 'episode doctor          names every damaged record'],
+  });
+
+export const ledgerIncomplete = (file: string, fault: string, ...hints: string[]): EpisodeError =>
+  new EpisodeError('LEDGER_INCOMPLETE', `the ledger is incomplete: ${fault}; nothing was created`, {
+    subject: file,
+    hints: hints.length > 0 ? hints : ['put state/ back from the backup that belongs to episodes/ and history/'],
+  });
+
+const READABLE: Record<string, string> = {
+  ENOSPC: 'no space is left on the disk',
+  EDQUOT: 'the disk quota is used up',
+  EROFS: 'the file system is read-only',
+  EXDEV: 'state/ reaches over two file systems',
+  EMFILE: 'too many files are open',
+  ENFILE: 'too many files are open on this machine',
+  EMLINK: 'too many links',
+  EACCES: 'permission denied',
+  EPERM: 'operation not permitted',
+  EIO: 'input/output error',
+};
+
+/** Node does not know every errno by name: EDQUOT arrives as "Unknown system error -122". */
+const errnoOf = (error: unknown): string =>
+  error instanceof Error && 'code' in error
+    ? String(error.code).replace('Unknown system error -122', 'EDQUOT')
+    : 'unknown error';
+
+/**
+ * A failed system call as an error of ours. `recorded: 'no'`, the old state is intact; `'maybe'`, the commit may have
+ * happened; `'yes'`, it did.
+ */
+export function diskError(cause: unknown, file: string, recorded: 'no' | 'maybe' | 'yes' = 'no'): EpisodeError {
+  const errno = errnoOf(cause);
+  const what = `${READABLE[errno] ?? errno} (${file})`;
+  if (recorded === 'yes') {
+    return new EpisodeError('IO_ERROR', `${what}; it is recorded, and the next command finishes it`, {
+      subject: file,
+      cause,
+    });
+  }
+  if (recorded === 'maybe') {
+    const hints = ['free the disk or mend it, then run the same command again: it is safe'];
+    return new EpisodeError('IO_ERROR', `${what}; it may have been recorded`, { subject: file, hints, cause });
+  }
+  const permitted = errno !== 'EACCES' && errno !== 'EPERM';
+  const cannotCreate = ['ENOSPC', 'EDQUOT', 'EROFS', 'EXDEV', 'EMFILE', 'ENFILE', 'EMLINK', 'EEXIST', 'ENOTDIR'];
+  const code = !permitted ? 'NOT_PERMITTED' : cannotCreate.includes(errno) ? 'CANNOT_WRITE' : 'IO_ERROR';
+  return new EpisodeError(code, `${what}; nothing was changed`, {
+    subject: file,
+    hints: [permitted ? 'mend the disk, then run the same command again: it is safe' : 'run it as the owner of state/'],
+    cause,
+  });
+}
+
+/** Already ours, or a failed call of the system about `file`, or a bug that is passed on as it is. */
+export const asEpisodeError = (error: unknown, file: string, recorded: 'no' | 'maybe' | 'yes' = 'no'): unknown =>
+  error instanceof EpisodeError || !isErrno(error) ? error : diskError(error, file, recorded);
+
+// Providers ----------------------------------------------------------------------------------------------------------
+
+/** Nothing came back, or a refusal to answer; `why` is the second half of a sentence. Only for what is free to repeat. */
+export const providerUnreachable = (
+  provider: string,
+  op: string,
+  why: string,
+  details: Record<string, unknown> = {},
+): EpisodeError =>
+  new EpisodeError('PROVIDER_UNREACHABLE', `${provider} gave no answer to "${op}": ${why}`, {
+    subject: provider,
+    hints: ['the same command later is safe', `episode provider check ${provider}`],
+    details: { op, ...details },
+  });
+
+export const providerProtocol = (provider: string, op: string, why: string): EpisodeError =>
+  new EpisodeError('PROVIDER_PROTOCOL', `${provider} broke episode-provider/1 at "${op}": ${why}`, {
+    subject: provider,
+    hints: [`episode provider certify ${provider}`],
+    details: { op },
+  });
+
+export const providerCannotStart = (provider: string, command: readonly string[], why: string): EpisodeError =>
+  new EpisodeError('PROVIDER_CONFIGURATION', `${provider} cannot be started: ${why}`, {
+    subject: provider,
+    hints: [`name an executable file in pipeline.json: providers.${provider}.command is ${JSON.stringify(command)}`],
+    details: { command },
+  });
+
+// Identity -----------------------------------------------------------------------------------------------------------
+
+export const keyInOtherWeek = (key: string, episodeId: string, recorded: string, asked: string): EpisodeError =>
+  new EpisodeError('KEY_IN_OTHER_WEEK', `key "${key}" belongs to ${episodeId} in ${recorded}, and ${asked} was asked for`, {
+    subject: key,
+    hints: [
+      `episode show ${episodeId}          it is the same release: leave the week out, or give ${recorded}`,
+      'use another key if a second release is meant',
+    ],
+    details: { episode_id: episodeId, recorded, asked },
+  });
+
+export const keyInputMismatch = (key: string, episodeId: string, differing: string[]): EpisodeError =>
+  new EpisodeError('KEY_INPUT_MISMATCH', `key "${key}" made ${episodeId} with another ${differing.join(' and ')}`, {
+    subject: key,
+    hints: [
+      `episode show ${episodeId}          leave out what differs to get this episode`,
+      'use another key if a second release is meant',
+    ],
+    details: { episode_id: episodeId, differing },
+  });
+
+export const keyOnSeveralEpisodes = (key: string, week: string, episodeIds: string[]): EpisodeError =>
+  new EpisodeError('KEY_ON_SEVERAL_EPISODES', `key "${key}" is recorded for ${episodeIds.join(' and ')} in ${week}`, {
+    subject: key,
+    hints: ['nothing was created; put state/ back from a backup', ...episodeIds.map((id) => `episode show ${id}`)],
+    details: { episode_ids: episodeIds },
+  });
+
+export const clockBehind = (now: string, head: string): EpisodeError =>
+  new EpisodeError('CLOCK_BEHIND', `the clock says ${now}, and the ledger already holds something of ${head}`, {
+    subject: 'clock',
+    hints: ['set the clock (timedatectl), then the same command is safe', 'or say which week is meant: --week YYYY-Www'],
+  });
+
+export const episodeNotFound = (episodeId: string): EpisodeError =>
+  new EpisodeError('EPISODE_NOT_FOUND', `there is no episode ${episodeId}`, {
+    subject: episodeId,
+    hints: ['episode list --all', 'episode allocate --key K          makes one'],
+  });
+
+export const episodeClosed = (episodeId: string, closed: { by: string; at: string; reason: string }): EpisodeError =>
+  new EpisodeError('EPISODE_CLOSED', `${episodeId} was closed by ${closed.by} at ${closed.at}: ${closed.reason}`, {
+    subject: episodeId,
+    hints: [`episode show ${episodeId}`, 'episode allocate --key K          makes another one'],
+  });

@@ -54,6 +54,7 @@ export interface Provider {
   lookup?(query: { client_ref: string; claimed_at: string; fingerprint: string }): Promise<Lookup>;
   cancel?(ref: string): Promise<Cancellation>;
   cost?(ref: string): Promise<Price & { final?: boolean | undefined }>;
-  balance?(): Promise<{ amount: string; unit: string }>;
+  /** `null` where the provider cannot say. */
+  balance?(): Promise<{ amount: string; unit: string } | null>;
   check?(): Promise<Check>;
 }

@@ -1,0 +1,240 @@
+import { findStray } from './artifacts.ts';
+import {
+  clockBehind,
+  EpisodeError,
+  keyInOtherWeek,
+  keyInputMismatch,
+  keyOnSeveralEpisodes,
+  ledgerIncomplete,
+} from './errors.ts';
+import { fingerprint } from './fingerprint.ts';
+import type { Episode, EpisodeStatus } from './model/episode.ts';
+import { episodeIdOf, sequenceOf } from './model/episode-id.ts';
+import type { Key, Ledger, Week } from './model/ledger.ts';
+import type { Plan } from './model/plan.ts';
+import { deriveStatus, withDerived } from './model/status.ts';
+import type { Port } from './port.ts';
+import { ref, type Store, type Transaction, type View } from './store/store.ts';
+
+/** Who asks for an episode, and for which week. Validated by the command line. */
+export interface AllocateRequest {
+  /** Which kind of key it is: a typed `friday@…` is not the scheduled one. */
+  source: 'typed' | 'schedule';
+  key: string;
+  /** The week that was asked for or follows from the slot; `null`: the one of `now`. */
+  week: string | null;
+  /** The week of now, in the show's or schedule's zone. */
+  currentWeek: string;
+  schedule: string | null;
+  slot: string | null;
+  timeZone: string;
+  /** Given by hand: part of what makes two requests the same. */
+  plan: Plan | null;
+  /** The schedule's: frozen when the episode is made, and not compared. */
+  schedulePlan: Plan | null;
+  /** When the request was first made, RFC 3339, where that is known. */
+  issuedAt: string | null;
+  /** Why a key that looks as if it changed on a retry does not. */
+  keyIsStable: string | null;
+  /** Why a new key of this shape or at this time must not be taken; never applied to a key on record. */
+  refuseNew: (view: View) => Promise<EpisodeError | null>;
+}
+
+export interface Allocation {
+  verdict: 'proceed' | 'replay';
+  episode_id: string;
+  week_id: string;
+  sequence: number;
+  allocation_key: string;
+  availability: 'present';
+  status: EpisodeStatus;
+  created_at: string;
+}
+
+const CLOCK_TOLERANCE_MS = 5 * 60_000;
+
+/**
+ * The episode of this key: the one it already has, or a new one, recorded before this returns.
+ * Throws `KEY_IN_OTHER_WEEK`, `KEY_INPUT_MISMATCH` (10), `KEY_ON_SEVERAL_EPISODES`, `LEDGER_INCOMPLETE` (65),
+ * `UNSTABLE_KEY` (64), `CLOCK_BEHIND` (75); nothing is created then.
+ */
+export async function allocate(
+  services: { store: Store; port: Port; root: string },
+  request: AllocateRequest,
+): Promise<Allocation> {
+  // A retry is answered without the lock: nothing is written, and a busy ledger must not fail it.
+  const known = await services.store.view((view) => findKnown(view, request));
+  if (known) return known;
+  return services.store.transact(
+    async (transaction) => (await findKnown(transaction, request)) ?? (await create(services, transaction, request)),
+  );
+}
+
+interface Named {
+  ledger: Ledger;
+  hash: string;
+}
+
+async function nameKey(view: View, request: AllocateRequest): Promise<Named> {
+  const ledger = await view.get(ref('ledger', ''));
+  if (!ledger) throw ledgerIncomplete(view.nameOf(ref('ledger', '')), `${view.nameOf(ref('ledger', ''))} is missing`);
+  return { ledger, hash: fingerprint({ show: ledger.show, source: request.source, key: request.key }) };
+}
+
+/** The original answer to this key, after checking that the request means the same; `null` for a key not on record. */
+async function findKnown(view: View, request: AllocateRequest): Promise<Allocation | null> {
+  const { hash } = await nameKey(view, request);
+  const key = await view.get(ref('key', hash));
+  if (!key) return null;
+  const index = await view.get(ref('week', key.week_id));
+  const episode = await view.get(ref('episode', key.episode_id));
+  if (!index || !episode || index.episodes[key.episode_id] !== hash || episode.allocation_key !== key.key) {
+    const file = view.nameOf(ref('key', hash));
+    throw ledgerIncomplete(file, `key "${request.key}" points to ${key.episode_id}, and that record does not answer to it`);
+  }
+  refuseSeveral(request.key, index, hash);
+  if (request.week !== null && request.week !== key.week_id) {
+    throw keyInOtherWeek(request.key, key.episode_id, key.week_id, request.week);
+  }
+  const differing = differingInputs(episode, request);
+  if (differing.length > 0) throw keyInputMismatch(request.key, key.episode_id, differing);
+  return answer('replay', episode);
+}
+
+/** An input that a retry leaves out matches. */
+function differingInputs({ allocation }: Episode, request: AllocateRequest): string[] {
+  const differing: string[] = [];
+  if (request.schedule !== null && request.schedule !== allocation.schedule) differing.push('schedule');
+  if (request.plan !== null && fingerprint(request.plan) !== allocation.plan_sha256) differing.push('plan');
+  return differing;
+}
+
+function refuseSeveral(key: string, index: Week, hash: string): void {
+  const having = Object.keys(index.episodes).filter((episodeId) => index.episodes[episodeId] === hash);
+  if (having.length > 1) throw keyOnSeveralEpisodes(key, index.week_id, having);
+}
+
+async function create(
+  { port, root }: { port: Port; root: string },
+  transaction: Transaction,
+  request: AllocateRequest,
+): Promise<Allocation> {
+  const { ledger, hash } = await nameKey(transaction, request);
+  const weekId = request.week ?? request.currentWeek;
+  const index = await transaction.get(ref('week', weekId));
+  await refuseIncomplete(transaction, weekId, index, hash, request.key);
+  const highest = index?.highest ?? -1;
+  const stray = await findStray(port, root, { week_id: weekId, highest });
+  if (stray) throw ledgerIncomplete(stray.path, stray.fault, ...strayHints(stray.path));
+  const refusal = await request.refuseNew(transaction);
+  if (refusal) throw refusal;
+  const now = port.now();
+  if (request.week === null && now < transaction.headAt - CLOCK_TOLERANCE_MS) {
+    throw clockBehind(iso(now), iso(transaction.headAt));
+  }
+
+  const episode = newEpisode(request, weekId, highest + 1, iso(now), port.user);
+  const key: Key = {
+    format: 1,
+    show: ledger.show,
+    source: request.source,
+    key: request.key,
+    episode_id: episode.episode_id,
+    week_id: weekId,
+    created_at: iso(now),
+  };
+  await transaction.create(ref('key', hash), key);
+  await transaction.create(ref('episode', episode.episode_id), episode);
+  transaction.put(ref('week', weekId), {
+    ...(index ?? { format: 1, week_id: weekId }),
+    revision: (index?.revision ?? 0) + 1,
+    highest: highest + 1,
+    episodes: { ...index?.episodes, [episode.episode_id]: hash },
+  });
+  return answer('proceed', episode);
+}
+
+const iso = (ms: number): string => new Date(ms).toISOString();
+
+const strayHints = (path: string): string[] => [
+  'put state/ back from the backup that belongs to episodes/',
+  `or, if ${path} is not an episode of this show: mv ${path} ELSEWHERE`,
+];
+
+/** The index, the names of the records and the week's history must tell the same story, ID by ID. */
+async function refuseIncomplete(
+  transaction: Transaction,
+  weekId: string,
+  index: Week | undefined,
+  hash: string,
+  key: string,
+): Promise<void> {
+  const file = transaction.nameOf(ref('week', weekId));
+  const indexed = new Set(Object.keys(index?.episodes ?? {}));
+  for (const [episodeId, having] of Object.entries(index?.episodes ?? {})) {
+    if (having !== hash) continue;
+    const lost = transaction.nameOf(ref('key', hash));
+    throw ledgerIncomplete(lost, `${lost} is missing: key "${key}" made ${episodeId}`);
+  }
+  const recorded = await transaction.list('episode', weekId);
+  const history = (await transaction.get(ref('history', weekId)))?.episodes.map((record) => record.episode_id) ?? [];
+  const unknown = [...recorded, ...history].find((episodeId) => !indexed.has(episodeId));
+  if (unknown !== undefined) throw ledgerIncomplete(file, `${unknown} is on record, and ${file} does not know it`);
+  const lost = [...indexed].find((episodeId) => !recorded.includes(episodeId));
+  if (lost !== undefined) {
+    const missing = transaction.nameOf(ref('episode', lost));
+    throw ledgerIncomplete(missing, `${missing} is missing`);
+  }
+  const beyond = [...indexed].find((episodeId) => sequenceOf(episodeId) > index!.highest);
+  if (beyond !== undefined) throw ledgerIncomplete(file, `${file} holds ${beyond} and calls ${index!.highest} its highest sequence`);
+}
+
+function newEpisode(request: AllocateRequest, weekId: string, sequence: number, at: string, by: string): Episode {
+  const plan = request.plan ?? request.schedulePlan;
+  const inputs = { schedule: request.schedule, again_of: null, plan: request.plan && fingerprint(request.plan) };
+  const episode: Episode = {
+    format: 1,
+    revision: 1,
+    episode_id: episodeIdOf(weekId, sequence),
+    week_id: weekId,
+    sequence,
+    allocation_key: request.key,
+    allocation: {
+      source: request.source,
+      schedule: request.schedule,
+      slot: request.slot,
+      time_zone: request.timeZone,
+      plan_sha256: inputs.plan,
+      inputs_sha256: fingerprint(inputs),
+      issued_at: request.issuedAt,
+      key_is_stable: request.keyIsStable,
+      allocated_at: at,
+      allocated_by: by,
+    },
+    again_of: null,
+    plan,
+    plan_sha256: plan && fingerprint(plan),
+    status: 'allocated',
+    steps: [],
+    costs: [],
+    artifacts: [],
+    approvals: [],
+    publications: [],
+    migration: null,
+    completed_at: null,
+    closed: null,
+    events: [{ at, by, event: 'allocated' }],
+  };
+  return withDerived(episode);
+}
+
+const answer = (verdict: Allocation['verdict'], episode: Episode): Allocation => ({
+  verdict,
+  episode_id: episode.episode_id,
+  week_id: episode.week_id,
+  sequence: episode.sequence,
+  allocation_key: episode.allocation_key,
+  availability: 'present',
+  status: deriveStatus(episode),
+  created_at: episode.allocation.allocated_at,
+});

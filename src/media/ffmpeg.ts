@@ -1,0 +1,70 @@
+import { EpisodeError } from '../errors.ts';
+import { type FoundFfmpeg, findFfmpeg } from './find-ffmpeg.ts';
+import { runTool, type ToolOptions } from './tool.ts';
+
+/** How a run ended that nobody killed: `errors` are the messages that ffmpeg itself calls errors, first ones first. */
+export interface FfmpegEnd {
+  code: number;
+  errors: string[];
+}
+
+export interface Ffmpeg {
+  /** The one that runs. Throws `FFMPEG_MISSING` (78). */
+  locate(): Promise<FoundFfmpeg>;
+  /** Whether it was built with this filter: `drawtext` needs libraries that some distributions leave out. */
+  has(filter: string): Promise<boolean>;
+  /**
+   * Runs it with `args`. Throws `FFMPEG_MISSING` (78), `TOOL_FAILED` (74) when something killed it, the signal's
+   * reason when that is aborted. Exit 0 does not mean that its output is whole: ffmpeg ends a film at a bad input or
+   * a full disk and calls it done, hence `verifyMedia`.
+   */
+  run(args: readonly string[], options: Omit<ToolOptions, 'path'>): Promise<FfmpegEnd>;
+}
+
+/** stdin is not ours to read; every message carries its level, so that file names and metadata cannot pass for errors. */
+const ALWAYS = ['-nostdin', '-hide_banner', '-nostats', '-loglevel', 'level+info'];
+
+const ERROR_LINE = /\[(?:error|fatal|panic)\] (.*)/;
+const MAX_ERRORS = 20;
+
+/** An ffmpeg that is looked for on first use: what renders nothing needs none. `env` gives `PATH` and `EPISODE_FFMPEG`. */
+export function createFfmpeg(env: Readonly<Record<string, string | undefined>>): Ffmpeg {
+  let found: Promise<FoundFfmpeg> | undefined;
+
+  const locate = (): Promise<FoundFfmpeg> => {
+    found ??= findFfmpeg(env).catch((error: unknown) => {
+      found = undefined; // a worker that lives on sees the one that is installed meanwhile
+      throw error;
+    });
+    return found;
+  };
+
+  const run: Ffmpeg['run'] = async (args, options) => {
+    const { path } = await locate();
+    const errors: string[] = [];
+    const { code, signal } = await runTool([path, ...ALWAYS, ...args], {
+      ...options,
+      path: env.PATH,
+      onDiagnostic(line) {
+        const error = ERROR_LINE.exec(line)?.[1]?.trim();
+        if (error && errors.length < MAX_ERRORS) errors.push(error);
+        options.onDiagnostic?.(line);
+      },
+    });
+    if (code === null) throw new EpisodeError('TOOL_FAILED', `ffmpeg was killed by ${signal}`, { subject: path });
+    return { code, errors };
+  };
+
+  return {
+    locate,
+    run,
+    async has(filter) {
+      let present = false;
+      const onOutput = (line: string) => {
+        present ||= line.trim().split(/\s+/)[1] === filter;
+      };
+      await run(['-filters'], { cwd: '/', onOutput });
+      return present;
+    },
+  };
+}

@@ -1,0 +1,107 @@
+import * as z from 'zod/mini';
+import { decimal, name, showPath } from './scalars.ts';
+import { isTimeZone } from './week.ts';
+
+/**
+ * `pipeline.json`: validated whole, unknown fields are errors. Fields that a default fills are filled here, so that the
+ * rest of the program knows no default.
+ */
+export const timeZone = z.string().check(z.refine(isTimeZone, 'an IANA time zone like Asia/Tokyo'));
+
+export const currency = z.string().check(z.regex(/^[A-Z]{3}$/, 'an ISO 4217 currency like USD'));
+
+/** ISO 8601, whole days to seconds: `P1D`, `PT12H`, `PT30M`. */
+export const duration = z
+  .string()
+  .check(z.regex(/^P(?=\d|T\d)(\d+D)?(T(?=\d)(\d+H)?(\d+M)?(\d+S)?)?$/, 'an ISO 8601 duration like PT12H or P2D'));
+
+/** Milliseconds of a duration as above. */
+export function durationMs(value: string): number {
+  const [, days, , hours, minutes, seconds] = /^P(?:(\d+)D)?(T(?:(\d+)H)?(?:(\d+)M)?(?:(\d+)S)?)?$/.exec(value)!;
+  const part = (digits: string | undefined, unitMs: number) => Number(digits ?? 0) * unitMs;
+  return part(days, 86_400_000) + part(hours, 3_600_000) + part(minutes, 60_000) + part(seconds, 1_000);
+}
+
+const variables = z.array(z.string().check(z.regex(/^[A-Za-z_][A-Za-z0-9_]*$/, 'the name of an environment variable')));
+
+const Schedule = z.strictObject({
+  cron: z.string().check(z.minLength(1)),
+  time_zone: z.optional(timeZone),
+  /** What makes two runs the same: the slot, or the day, ISO week or month it falls in. */
+  granularity: z._default(z.enum(['slot', 'day', 'iso-week', 'month']), 'slot'),
+  plan: z.optional(showPath),
+  run: z._default(z.enum(['allocate', 'generate']), 'allocate'),
+  late: z._default(z.enum(['hold', 'run']), 'hold'),
+  late_after: z._default(duration, 'PT12H'),
+});
+export type Schedule = z.infer<typeof Schedule>;
+
+const Provider = z.discriminatedUnion('type', [
+  z.strictObject({ type: z.literal('local') }),
+  z.strictObject({
+    type: z.literal('exec'),
+    command: z.array(z.string()).check(z.minLength(1)),
+    env: z._default(variables, []),
+  }),
+  z.strictObject({
+    type: z.literal('http'),
+    mapping: z.string().check(z.minLength(1)),
+    env: z._default(variables, []),
+    allow_private: z._default(z.boolean(), false),
+  }),
+]);
+export type ProviderConfig = z.infer<typeof Provider>;
+
+const repeat = z._default(z.enum(['never', 'windowed']), 'never');
+
+const Publisher = z.discriminatedUnion('type', [
+  z.strictObject({ type: z.literal('directory'), path: showPath, url: z.optional(z.string()), repeat }),
+  z.strictObject({ type: z.literal('put'), url: z.string(), env: z._default(variables, []), repeat }),
+  z.strictObject({ type: z.literal('youtube'), env: z._default(variables, []), repeat }),
+  z.strictObject({
+    type: z.literal('exec'),
+    command: z.array(z.string()).check(z.minLength(1)),
+    env: z._default(variables, []),
+    repeat,
+  }),
+]);
+
+const Caps = z.strictObject({
+  per_episode: z.optional(z.record(name, decimal)),
+  per_week: z.optional(z.record(name, decimal)),
+});
+
+export const Budget = z.strictObject({
+  per_episode: z.optional(decimal),
+  per_week: z.optional(decimal),
+  quantities: z.optional(Caps),
+});
+export type Budget = z.infer<typeof Budget>;
+
+export const Config = z.strictObject({
+  $schema: z.optional(z.string()),
+  format: z.literal(1),
+  show: z.string().check(z.minLength(1), z.maxLength(200)),
+  time_zone: timeZone,
+  currency: currency,
+  budget: z._default(Budget, {}),
+  schedules: z._default(z.record(name, Schedule), {}),
+  providers: z._default(z.record(name, Provider), {}),
+  publishers: z._default(z.record(name, Publisher), {}),
+  retention: z._default(
+    z.strictObject({ identities: z._default(z.nullable(duration), null), artifacts: z._default(z.nullable(duration), null) }),
+    { identities: null, artifacts: null },
+  ),
+});
+export type Config = z.infer<typeof Config>;
+
+/** Providers that need no entry in `pipeline.json`. */
+export const BUILT_IN = ['assembly', 'local'] as const;
+
+export const providerNames = (config: Config): Set<string> => new Set([...BUILT_IN, ...Object.keys(config.providers)]);
+
+/** Providers that may charge: all but the built-in ones. */
+export const mayCharge = (config: Config): string[] =>
+  Object.entries(config.providers)
+    .filter(([, provider]) => provider.type !== 'local')
+    .map(([provider]) => provider);

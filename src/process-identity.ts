@@ -1,0 +1,60 @@
+import { readFileSync, readlinkSync } from 'node:fs';
+import { hostname } from 'node:os';
+import { isErrno } from './errors.ts';
+import type { ProcessIdentity } from './port.ts';
+
+/**
+ * Who a process is, so that a later one with the same pid is not taken for it. Linux tells all of it in /proc; elsewhere
+ * start time and boot are `''`, and a reused pid counts as alive, which errs on the side of waiting.
+ */
+export function identify(pid: number): ProcessIdentity {
+  return { host: hostname(), boot: boot(), pid, started: startTime(pid) ?? '' };
+}
+
+/** `gone` is a proof; `elsewhere` means that nothing can be seen from here. */
+export function liveness(process: ProcessIdentity): 'alive' | 'gone' | 'elsewhere' {
+  if (process.host !== hostname()) return 'elsewhere';
+  const [bootId, namespace] = boot().split(' ');
+  const [thenBootId, thenNamespace] = process.boot.split(' ');
+  if (thenBootId !== bootId) return 'gone';
+  // Another container on the same kernel: its pids are not ours.
+  if (thenNamespace !== namespace) return 'elsewhere';
+  if (!exists(process.pid)) return 'gone';
+  return process.started === '' || startTime(process.pid) === process.started ? 'alive' : 'gone';
+}
+
+function exists(pid: number): boolean {
+  try {
+    process.kill(pid, 0);
+    return true;
+  } catch (error) {
+    return isErrno(error, 'EPERM');
+  }
+}
+
+/** Field 22 of /proc/<pid>/stat (proc(5)), in clock ticks since boot; a zombie is no living process. */
+function startTime(pid: number): string | null {
+  const stat = readIfThere(`/proc/${pid}/stat`);
+  if (stat === null) return null;
+  // The name in parentheses may itself hold spaces and parentheses.
+  const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ');
+  return fields[0] === 'Z' || fields[0] === 'X' ? null : (fields[19] ?? null);
+}
+
+let bootAndNamespace: string | undefined;
+function boot(): string {
+  if (bootAndNamespace === undefined) {
+    const bootId = readIfThere('/proc/sys/kernel/random/boot_id')?.trim() ?? '';
+    bootAndNamespace = `${bootId} ${bootId === '' ? '' : readlinkSync('/proc/self/ns/pid')}`.trim();
+  }
+  return bootAndNamespace;
+}
+
+function readIfThere(path: string): string | null {
+  try {
+    return readFileSync(path, 'utf8');
+  } catch (error) {
+    if (isErrno(error, 'ENOENT', 'ESRCH', 'EACCES')) return null;
+    throw error;
+  }
+}

@@ -1,0 +1,126 @@
+import { resolve } from 'node:path';
+import type { Readable } from 'node:stream';
+import { isErrno } from '../../errors.ts';
+
+const INHERITED = ['PATH', 'HOME', 'LANG', 'TZ'];
+
+/** How long output is read after the leader's end, in case a process that left the group holds a pipe open. */
+const DRAIN_MS = 1_000;
+
+export interface Exit {
+  code: number | null;
+  signal: string | null;
+}
+
+/** A running adapter: leader of its own process group, which never outlives it. */
+export interface Child {
+  /** Also the ID of its process group. */
+  readonly pid: number;
+  readonly stdout: AsyncIterable<Buffer>;
+  readonly stderr: AsyncIterable<Buffer>;
+  readonly exited: Promise<Exit>;
+  /** Writes one JSON line; `false` when the adapter has ended or is being ended and nothing was written. */
+  say(message: object): boolean;
+  /** Ends the whole group at once, with SIGKILL: an adapter that is told to stop must not have time to send. */
+  kill(): void;
+  /** Closes stdin and gives the adapter `graceMs` to leave by itself, then kills the group. */
+  end(graceMs: number): Promise<Exit>;
+}
+
+/** The command never ran. `code` is the system's, e.g. `ENOENT`. */
+export class NotStarted extends Error {
+  readonly code: string;
+
+  constructor(code: string, message: string) {
+    super(message);
+    this.code = code;
+  }
+}
+
+/** A stream that was closed under its reader has ended; one that is left early goes on flowing, so nobody gets SIGPIPE. */
+async function* chunks(stream: Readable): AsyncGenerator<Buffer> {
+  try {
+    yield* stream.iterator({ destroyOnReturn: false });
+  } catch (error) {
+    if (!isErrno(error, 'ERR_STREAM_PREMATURE_CLOSE')) throw error;
+  } finally {
+    stream.resume();
+  }
+}
+
+/**
+ * Starts `command` in `cwd` without a shell, in a process group of its own, with PATH, HOME, LANG, TZ and `env` and
+ * nothing else. A command with a slash is resolved against `cwd`. Throws `NotStarted` if the system refuses.
+ * The group ends with its leader, and with this program.
+ */
+export async function startChild(command: readonly string[], cwd: string, env: Record<string, string>): Promise<Child> {
+  const { execa } = await import('execa');
+  const [file = '', ...args] = command;
+  const inherited = Object.fromEntries(INHERITED.map((name) => [name, process.env[name]]));
+  const running = execa(file.includes('/') ? resolve(cwd, file) : file, args, {
+    cwd,
+    env: { ...inherited, ...env },
+    extendEnv: false,
+    detached: true,
+    buffer: false,
+    reject: false,
+    stdio: 'pipe',
+  });
+  const { pid, stdin, stdout, stderr } = running;
+  if (pid === undefined) {
+    const { code, originalMessage } = await running;
+    throw new NotStarted(code ?? 'UNKNOWN', originalMessage ?? 'it could not be started');
+  }
+
+  let ended: Exit | undefined;
+  let ending = false;
+  const killGroup = (): void => {
+    try {
+      process.kill(-pid, 'SIGKILL');
+    } catch {
+      // ESRCH: nobody is left in the group.
+    }
+  };
+  const kill = (): void => {
+    ending = true;
+    // Once the leader was reaped, its number may belong to others.
+    if (ended === undefined) killGroup();
+  };
+  process.once('exit', kill);
+  stdin.on('error', () => {}); // EPIPE of an adapter that died is seen as its exit
+  const exited = new Promise<Exit>((settle) => {
+    running.once('exit', (code, signal) => {
+      ended = { code, signal };
+      killGroup();
+      process.removeListener('exit', kill);
+      const drained = setTimeout(() => {
+        stdout.destroy();
+        stderr.destroy();
+      }, DRAIN_MS);
+      running.once('close', () => clearTimeout(drained));
+      settle(ended);
+    });
+  });
+
+  return {
+    pid,
+    stdout: chunks(stdout),
+    stderr: chunks(stderr),
+    exited,
+    kill,
+    say(message) {
+      if (ending || ended !== undefined) return false;
+      stdin.write(`${JSON.stringify(message)}\n`);
+      return true;
+    },
+    async end(graceMs) {
+      stdin.end();
+      const grace = setTimeout(kill, graceMs);
+      try {
+        return await exited;
+      } finally {
+        clearTimeout(grace);
+      }
+    },
+  };
+}

@@ -1,0 +1,77 @@
+import type * as z from 'zod/mini';
+import { safeParse } from 'zod/mini';
+import { EpisodeError, isErrno } from '../errors.ts';
+import { describeIssues } from '../model/issues.ts';
+import { PROTOCOL, type ProvidedFile, type SubmitOutcome } from '../model/protocol.ts';
+import type { Provider, Submission, SubmitEvents } from './provider.ts';
+
+export interface Pure {
+  /** As configured. */
+  name: string;
+  /** What it calls itself in the sheet. */
+  type: string;
+  kinds: readonly string[];
+  /** Makes the files in `submission.output_dir`. Throws `Refused` for a submission that can never be carried out. */
+  make(submission: Submission, progress: SubmitEvents['progress'], signal: AbortSignal): Promise<ProvidedFile[]>;
+}
+
+/** The submission is at fault, not the machine: the same one is refused again. */
+export class Refused extends Error {}
+
+/**
+ * A provider that makes its files here and now: free, repeatable, done when `submit` answers. It never has a task to ask
+ * about, so `status` and `fetch` throw `PROVIDER_PROTOCOL` (76).
+ */
+export function createPureProvider({ name, type, kinds, make }: Pure): Provider {
+  const noTask = async (ref: string): Promise<never> => {
+    throw new EpisodeError('PROVIDER_PROTOCOL', `${name} works at once and has no task ${ref}`, { subject: name });
+  };
+  return {
+    name,
+    describe: async () => ({
+      protocol: PROTOCOL,
+      provider: type,
+      version: '1',
+      kinds: [...kinds],
+      capabilities: { submit: 'sync', cancel: 'none', estimate: 'none', cost: 'none', progress: 'percent', pure: true },
+    }),
+    async submit(submission, events, signal) {
+      try {
+        if (!kinds.includes(submission.kind))
+          throw new Refused(`${name} makes ${kinds.join(', ')}, not ${submission.kind}`);
+        return { outcome: 'completed', files: await make(submission, (fraction) => events.progress(fraction), signal) };
+      } catch (error) {
+        return released(error, signal);
+      }
+    },
+    status: noTask,
+    fetch: noTask,
+  };
+}
+
+/** Whatever went wrong, nothing was bought. Only a bug is thrown on. */
+function released(error: unknown, signal: AbortSignal): SubmitOutcome {
+  if (signal.aborted)
+    return { outcome: 'released', reason: 'aborted', message: 'the render was stopped', billable: 'no' };
+  const reason = reasonOf(error);
+  if (reason === null || !(error instanceof Error)) throw error;
+  const hints = error instanceof EpisodeError ? error.hints : [];
+  return { outcome: 'released', reason, message: [error.message, ...hints].join('\n'), billable: 'no' };
+}
+
+function reasonOf(error: unknown): string | null {
+  if (error instanceof Refused) return 'invalid_input';
+  if (isErrno(error, 'ENOSPC', 'EDQUOT')) return 'disk_full';
+  if (error instanceof EpisodeError) return error.code === 'FFMPEG_MISSING' ? 'ffmpeg_missing' : 'render_failed';
+  return isErrno(error) ? 'render_failed' : null;
+}
+
+/** The parameters as `schema` knows them, or `Refused` naming each that is unknown or out of range. */
+export function parseParams<Schema extends z.ZodMiniType>(
+  schema: Schema,
+  params: Record<string, unknown>,
+): z.output<Schema> {
+  const parsed = safeParse(schema, params);
+  if (parsed.success) return parsed.data;
+  throw new Refused(`params: ${describeIssues(parsed.error).join('; ')}`);
+}

@@ -1,0 +1,201 @@
+import { asEpisodeError, diskError, EpisodeError, isErrno, ledgerDamaged } from '../../errors.ts';
+import { sha256 } from '../../fingerprint.ts';
+import type { Ledger } from '../../model/ledger.ts';
+import type { Disk, Port } from '../../port.ts';
+import { encode } from '../codec.ts';
+import { format } from '../../json/strict-json.ts';
+import { type Change, type Commit, commitNumbers, findHead, readCommit, stagedFile } from './commits.ts';
+import { ensureDirectory, listIfThere, readIfThere, syncDirectory, unlinkIfThere, writeNew } from '../../durable.ts';
+import { COMMITS, commitPath, directoryOf, STAGING, stagedNumber, stagedPath } from './paths.ts';
+
+/** Commits that stay for late readers and writers. */
+const KEPT = 64;
+
+/**
+ * Steps 4 to 7: makes `written` (target -> bytes, `null` removes) the transaction after `head`.
+ * `lost`: somebody else took that number, nothing happened. `in doubt`: the number was taken and `head` is gone from
+ * the list, so it may be a void commit of a late owner; the newest state tells.
+ * Throws with "may have been recorded" once the number may exist, with "it is recorded" once it does.
+ */
+export async function publish(
+  port: Port,
+  root: string,
+  head: Commit,
+  written: ReadonlyMap<string, Buffer | null>,
+): Promise<'done' | 'lost' | 'in doubt'> {
+  const staged = await stage(port, root, head, written);
+  const file = commitPath(staged.commit.number);
+  try {
+    await port.disk.link(`${root}/${staged.file}`, `${root}/${file}`);
+  } catch (error) {
+    // EEXIST: the number is taken. ENOENT: our staging was tidied away by a newer commit. Both mean it did not happen.
+    if (!isErrno(error, 'EEXIST', 'ENOENT')) throw diskError(error, file, 'maybe');
+    await discard(port.disk, root, staged.files);
+    return 'lost';
+  }
+  try {
+    if ((await readCommit(port, root, head.number))?.tx !== head.tx) return 'in doubt';
+    await syncDirectory(port.disk, `${root}/${COMMITS}`);
+  } catch (error) {
+    throw asEpisodeError(error, file, 'maybe');
+  }
+  try {
+    await rollForward(port.disk, root, staged.commit);
+  } catch (error) {
+    throw asEpisodeError(error, file, 'yes');
+  }
+  await tidy(port, root, staged.commit.number);
+  return 'done';
+}
+
+/** Step 4: every content and the commit itself, durable under names that are nobody's yet. */
+async function stage(
+  port: Port,
+  root: string,
+  head: Pick<Commit, 'number'> & { tx: string | null },
+  written: ReadonlyMap<string, Buffer | null>,
+): Promise<{ commit: Commit; file: string; files: string[] }> {
+  const { disk } = port;
+  const number = head.number + 1;
+  const files: string[] = [];
+  const put = async (bytes: Buffer): Promise<string> => {
+    const file = stagedPath(number, port.random(8));
+    files.push(file);
+    await writeNew(disk, `${root}/${file}`, bytes);
+    return file;
+  };
+  try {
+    const changes: Change[] = [];
+    for (const [target, bytes] of written) {
+      const file = bytes && (await put(bytes));
+      changes.push({ target, staged: file && file.slice(STAGING.length + 1), sha256: bytes && sha256(bytes) });
+    }
+    const at = new Date(port.now()).toISOString();
+    const commit: Commit = { format: 1, number, tx: port.random(16), at, prev: head.tx, changes };
+    const file = await put(Buffer.from(format(commit)));
+    // Before the commit, so that whoever finds it can rely on the directories it needs.
+    for (const directory of new Set(changes.map(({ target }) => directoryOf(target)))) {
+      await directoryInPlace(disk, root, directory);
+      await syncDirectory(disk, directory.includes('/') ? `${root}/${directoryOf(directory)}` : root);
+    }
+    await syncDirectory(disk, `${root}/${STAGING}`);
+    return { commit, file, files };
+  } catch (error) {
+    await discard(disk, root, files);
+    throw asEpisodeError(error, STAGING);
+  }
+}
+
+/** Never fails: what stays behind is inert and is tidied by number. */
+async function discard(disk: Disk, root: string, files: readonly string[]): Promise<void> {
+  for (const file of files) {
+    try {
+      await unlinkIfThere(disk, `${root}/${file}`);
+    } catch (error) {
+      if (!isErrno(error)) throw error;
+    }
+  }
+}
+
+/** A link in the place of one of our directories would lead writes out of the show. */
+async function directoryInPlace(disk: Disk, root: string, directory: string): Promise<boolean> {
+  if (await ensureDirectory(disk, `${root}/${directory}`)) return true;
+  if ((await disk.lstat(`${root}/${directory}`))?.type !== 'directory') throw ledgerDamaged(directory, 'it is not a directory');
+  return false;
+}
+
+/**
+ * Puts the changes of a commit in place, whoever made it and however often. `null` when all are; else the first target
+ * that is something else: the head moved on, or it is damage.
+ */
+export async function rollForward(disk: Disk, root: string, commit: Commit): Promise<string | null> {
+  const directories = new Set<string>();
+  for (const change of commit.changes) {
+    const directory = directoryOf(change.target);
+    if (!directories.has(directory) && (await directoryInPlace(disk, root, directory))) {
+      await syncDirectory(disk, directory.includes('/') ? `${root}/${directoryOf(directory)}` : root);
+    }
+    directories.add(directory);
+    if (!(await place(disk, root, change))) return change.target;
+  }
+  // Also when all was in place: whoever placed it may have died before this.
+  for (const directory of [...directories, STAGING]) await syncDirectory(disk, `${root}/${directory}`);
+  return null;
+}
+
+async function place(disk: Disk, root: string, change: Change): Promise<boolean> {
+  const target = `${root}/${change.target}`;
+  const staged = stagedFile(change);
+  if (staged === null) {
+    await unlinkIfThere(disk, target);
+    return true;
+  }
+  try {
+    await disk.rename(`${root}/${staged}`, target);
+    return true;
+  } catch (error) {
+    if (!isErrno(error, 'ENOENT')) throw error;
+    const bytes = await readIfThere(disk, target);
+    return bytes !== undefined && sha256(bytes) === change.sha256;
+  }
+}
+
+/** Step 7. In ascending order and stopping at the first failure: a gap below the head would look like damage. */
+async function tidy(port: Port, root: string, number: number): Promise<void> {
+  const { disk } = port;
+  try {
+    const old = (await commitNumbers(port, root)).filter((other) => other <= number - KEPT).sort((a, b) => a - b);
+    for (const other of old) await unlinkIfThere(disk, `${root}/${commitPath(other)}`);
+    for (const name of await listIfThere(disk, `${root}/${STAGING}`)) {
+      const stagedFor = stagedNumber(name);
+      if (stagedFor !== null && stagedFor <= number) await unlinkIfThere(disk, `${root}/${STAGING}/${name}`);
+    }
+  } catch (error) {
+    if (!isErrno(error)) throw error;
+  }
+}
+
+/**
+ * Makes the ledger of a show that has none: commit 0 with `state/ledger.json`. Of several at once exactly one makes it.
+ * Throws `ALREADY_INITIALISED` (73) when there is one; what an earlier, cut off `init` left is used.
+ */
+export async function initialiseFileStore(port: Port, root: string, ledger: Ledger): Promise<void> {
+  const { disk } = port;
+  let staged: Awaited<ReturnType<typeof stage>>;
+  if (await findHead(port, root)) throw alreadyInitialised(root);
+  try {
+    for (const directory of ['state', COMMITS, STAGING, 'state/keys', 'history', 'episodes']) {
+      await directoryInPlace(disk, root, directory);
+    }
+    await syncDirectory(disk, root);
+    staged = await stage(port, root, { number: -1, tx: null }, new Map([['state/ledger.json', encode(ledger)]]));
+  } catch (error) {
+    throw asEpisodeError(error, 'state');
+  }
+  try {
+    await disk.link(`${root}/${staged.file}`, `${root}/${commitPath(0)}`);
+  } catch (error) {
+    if (!isErrno(error, 'EEXIST', 'ENOENT')) throw diskError(error, commitPath(0), 'maybe');
+    await discard(disk, root, staged.files);
+    throw alreadyInitialised(root);
+  }
+  try {
+    await syncDirectory(disk, `${root}/${COMMITS}`);
+    // Number 0 of a ledger that has grown is long tidied, so its name was free for a late `init`: that one is void.
+    const head = await findHead(port, root);
+    if (head?.number === 0 && head.tx === staged.commit.tx) await rollForward(disk, root, staged.commit);
+    else if (!(await isRecorded(disk, root, ledger))) throw alreadyInitialised(root);
+    await tidy(port, root, 0);
+  } catch (error) {
+    throw asEpisodeError(error, commitPath(0), 'yes');
+  }
+}
+
+const isRecorded = async (disk: Disk, root: string, ledger: Ledger): Promise<boolean> =>
+  (await readIfThere(disk, `${root}/state/ledger.json`))?.equals(encode(ledger)) ?? false;
+
+export const alreadyInitialised = (root: string): EpisodeError =>
+  new EpisodeError('ALREADY_INITIALISED', `${root} already has a ledger`, {
+    subject: 'state/ledger.json',
+    hints: ['episode list'],
+  });

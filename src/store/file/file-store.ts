@@ -1,0 +1,152 @@
+import { asEpisodeError, diskError, EpisodeError, isErrno, ledgerBusy, ledgerDamaged, lockLost } from '../../errors.ts';
+import type { HeldLock, Port } from '../../port.ts';
+import type { Store, Transaction, View } from '../store.ts';
+import { whyNoLedger } from './absent.ts';
+import { Changes } from './changes.ts';
+import { type Commit, findHead } from './commits.ts';
+import { publish, rollForward } from './commit.ts';
+import { syncDirectory, syncFile } from '../../durable.ts';
+import { COMMITS, commitPath } from './paths.ts';
+import { Snapshot, Torn } from './snapshot.ts';
+
+const LOCK_WAIT_MS = 30_000;
+/** A writer without the lock can get in between; a hundred times in a row is no accident. */
+const ROUNDS = 100;
+
+/** The ledger of a show as files under `root`/state and `root`/history, by the protocol of docs/ledger.md. */
+export function createFileStore(port: Port, root: string): Store {
+  let queue: Promise<unknown> = Promise.resolve();
+
+  return {
+    transact<T>(decide: (transaction: Transaction) => Promise<T>): Promise<T> {
+      const run = queue.then(() => underLock(port, root, decide));
+      queue = run.catch(() => {});
+      return run;
+    },
+    view: (read) => look(port, root, read, 'one instant'),
+    browse: (read) => look(port, root, read, 'each document'),
+  };
+}
+
+async function underLock<T>(port: Port, root: string, decide: (transaction: Transaction) => Promise<T>): Promise<T> {
+  const { disk } = port;
+  if (!(await disk.lstat(`${root}/${COMMITS}`))) throw await whyNoLedger(disk, root);
+  const lock = await port.lock(`${root}/state`, LOCK_WAIT_MS);
+  const doubt = { since: null as number | null };
+  try {
+    return await rounds(port, root, lock, decide, doubt);
+  } catch (error) {
+    throw doubt.since === null ? error : doubtful(error);
+  } finally {
+    await lock.release();
+  }
+}
+
+/** Steps 2 to 7, again from 2 whenever another writer got in between. */
+async function rounds<T>(
+  port: Port,
+  root: string,
+  lock: HeldLock,
+  decide: (transaction: Transaction) => Promise<T>,
+  doubt: { since: number | null },
+): Promise<T> {
+  for (let round = 0; round < ROUNDS; round += 1) {
+    const head = await headInPlace(port, root);
+    if (!head) continue;
+    const changes = new Changes(port, root, head);
+    const decided = await settle(() => decide(changes));
+    const written = changes.written;
+    if ('error' in decided || written.size === 0) {
+      if (!(await isStill(port, root, head))) continue;
+      // True of the newest state, so no doubt is left: an earlier commit of ours would have been found in it.
+      doubt.since = null;
+      return answerOf(decided);
+    }
+    if (lock.lost.aborted) throw lockLost();
+    const published = await publish(port, root, head, written);
+    if (published === 'done') return decided.value;
+    if (published === 'in doubt') doubt.since = head.number;
+  }
+  throw ledgerBusy();
+}
+
+/** Step 2: the head, durable before anything is built on it, and its changes in place. `null`: it moved meanwhile. */
+async function headInPlace(port: Port, root: string): Promise<Commit | null> {
+  const head = await findHead(port, root);
+  if (!head) throw await whyNoLedger(port.disk, root);
+  const file = commitPath(head.number);
+  try {
+    await syncFile(port.disk, `${root}/${file}`);
+    await syncDirectory(port.disk, `${root}/${COMMITS}`);
+    const torn = await rollForward(port.disk, root, head);
+    if (torn === null) return head;
+    if (await isStill(port, root, head)) throw tornHead(torn);
+    return null;
+  } catch (error) {
+    // Tidied away between the listing and the fsync: there is a newer head.
+    if (isErrno(error, 'ENOENT') && !(await isStill(port, root, head))) return null;
+    throw asEpisodeError(error, file);
+  }
+}
+
+const tornHead = (file: string): EpisodeError => ledgerDamaged(file, 'it is not what the newest commit says');
+
+const isStill = async (port: Port, root: string, head: Commit): Promise<boolean> => {
+  const now = await findHead(port, root);
+  return now?.number === head.number && now.tx === head.tx;
+};
+
+type Settled<T> = { value: T } | { error: unknown };
+
+async function settle<T>(work: () => Promise<T>): Promise<Settled<T>> {
+  try {
+    return { value: await work() };
+  } catch (error) {
+    return { error };
+  }
+}
+
+function answerOf<T>(settled: Settled<T>): T {
+  if ('value' in settled) return settled.value;
+  throw settled.error instanceof Torn ? tornHead(settled.error.file) : settled.error;
+}
+
+/** From a commit in doubt on, no failure may say that nothing happened. */
+function doubtful(error: unknown): unknown {
+  if (!(error instanceof EpisodeError) || error.message.includes('may have been recorded')) return error;
+  const code = error.exit === 75 ? error.code : 'IO_ERROR';
+  return new EpisodeError(code, `${error.message.replace('; nothing was changed', '')}; it may have been recorded`, {
+    subject: error.subject ?? COMMITS,
+    hints: ['run the same command again: it is safe'],
+    cause: error,
+  });
+}
+
+const LOOKS = 50;
+
+async function look<T>(
+  port: Port,
+  root: string,
+  read: (view: View) => Promise<T>,
+  consistent: 'one instant' | 'each document',
+): Promise<T> {
+  for (let attempt = 0; attempt < LOOKS; attempt += 1) {
+    const head = await findHead(port, root);
+    if (!head) throw await whyNoLedger(port.disk, root);
+    await syncWherePossible(port, `${root}/${COMMITS}`);
+    const seen = await settle(() => read(new Snapshot(port, root, head)));
+    const whole = consistent === 'each document' && !('error' in seen && seen.error instanceof Torn);
+    if (whole || (await isStill(port, root, head))) return answerOf(seen);
+  }
+  throw ledgerBusy();
+}
+
+/** What a reader answers must not be undone by a power loss; on a read-only file system nothing can be undone. */
+async function syncWherePossible(port: Port, directory: string): Promise<void> {
+  try {
+    await syncDirectory(port.disk, directory);
+  } catch (error) {
+    if (isErrno(error, 'EIO')) throw diskError(error, COMMITS);
+    if (!isErrno(error)) throw error;
+  }
+}

@@ -1,0 +1,46 @@
+import * as fs from 'node:fs';
+import { isErrno } from '../../errors.ts';
+import type { Disk, FileStat } from '../../port.ts';
+
+/** The real disk, synchronous: a short command spends half the time of the asynchronous calls. */
+export function createNodeDisk(): Disk {
+  return {
+    readFile: (path) => fs.readFileSync(path),
+    readdir: (path) => fs.readdirSync(path),
+    lstat: (path) => {
+      const stat = lstatOrAbsent(path);
+      return stat && describeStat(stat);
+    },
+    open: (path, how) => fs.openSync(path, how === 'create' ? 'wx' : 'r', 0o600),
+    write: (file, bytes) => fs.writeSync(file, bytes),
+    fsync: (file) => fs.fsyncSync(file),
+    close: (file) => fs.closeSync(file),
+    rename: (from, to) => fs.renameSync(from, to),
+    link: (from, to) => fs.linkSync(from, to),
+    unlink: (path) => fs.unlinkSync(path),
+    mkdir: (path) => fs.mkdirSync(path, 0o700),
+    rmdir: (path) => fs.rmdirSync(path),
+  };
+}
+
+/** `throwIfNoEntry` spares an exception for ENOENT only; a file in the middle of the path is an absence too. */
+function lstatOrAbsent(path: string): fs.BigIntStats | undefined {
+  try {
+    return fs.lstatSync(path, { bigint: true, throwIfNoEntry: false });
+  } catch (error) {
+    if (isErrno(error, 'ENOTDIR')) return undefined;
+    throw error;
+  }
+}
+
+function describeStat(stat: fs.BigIntStats): FileStat {
+  return {
+    type: stat.isFile() ? 'file' : stat.isDirectory() ? 'directory' : stat.isSymbolicLink() ? 'link' : 'other',
+    size: Number(stat.size),
+    mode: Number(stat.mode) & 0o7777,
+    uid: Number(stat.uid),
+    ino: String(stat.ino),
+    birthtimeNs: String(stat.birthtimeNs),
+    mtimeMs: Number(stat.mtimeMs),
+  };
+}
