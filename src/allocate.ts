@@ -1,7 +1,7 @@
 import { findStray } from './artifacts.ts';
 import {
   clockBehind,
-  EpisodeError,
+  type EpisodeError,
   keyInOtherWeek,
   keyInputMismatch,
   keyOnSeveralEpisodes,
@@ -36,8 +36,8 @@ export interface AllocateRequest {
   issuedAt: string | null;
   /** Why a key that looks as if it changed on a retry does not. */
   keyIsStable: string | null;
-  /** Why a new key of this shape or at this time must not be taken; never applied to a key on record. */
-  refuseNew: (view: View) => Promise<EpisodeError | null>;
+  /** Why a new key of this shape must not be taken; never said of a key on record. */
+  refuseNew: EpisodeError | null;
 }
 
 export interface Allocation {
@@ -90,7 +90,10 @@ async function findKnown(view: View, request: AllocateRequest): Promise<Allocati
   const episode = await view.get(ref('episode', key.episode_id));
   if (!index || !episode || index.episodes[key.episode_id] !== hash || episode.allocation_key !== key.key) {
     const file = view.nameOf(ref('key', hash));
-    throw ledgerIncomplete(file, `key "${request.key}" points to ${key.episode_id}, and that record does not answer to it`);
+    throw ledgerIncomplete(
+      file,
+      `key "${request.key}" points to ${key.episode_id}, and that record does not answer to it`,
+    );
   }
   refuseSeveral(request.key, index, hash);
   if (request.week !== null && request.week !== key.week_id) {
@@ -126,8 +129,7 @@ async function create(
   const highest = index?.highest ?? -1;
   const stray = await findStray(port, root, { week_id: weekId, highest });
   if (stray) throw ledgerIncomplete(stray.path, stray.fault, ...strayHints(stray.path));
-  const refusal = await request.refuseNew(transaction);
-  if (refusal) throw refusal;
+  if (request.refuseNew) throw request.refuseNew;
   const now = port.now();
   if (request.week === null && now < transaction.headAt - CLOCK_TOLERANCE_MS) {
     throw clockBehind(iso(now), iso(transaction.headAt));
@@ -186,7 +188,8 @@ async function refuseIncomplete(
     throw ledgerIncomplete(missing, `${missing} is missing`);
   }
   const beyond = [...indexed].find((episodeId) => sequenceOf(episodeId) > index!.highest);
-  if (beyond !== undefined) throw ledgerIncomplete(file, `${file} holds ${beyond} and calls ${index!.highest} its highest sequence`);
+  if (beyond !== undefined)
+    throw ledgerIncomplete(file, `${file} holds ${beyond} and calls ${index!.highest} its highest sequence`);
 }
 
 function newEpisode(request: AllocateRequest, weekId: string, sequence: number, at: string, by: string): Episode {

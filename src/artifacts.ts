@@ -110,13 +110,20 @@ export async function ensureOwn(port: Port, root: string, path: string): Promise
   if (type !== 'directory') throw recordDamaged(path, `it is a ${type ?? 'name'} and must be a directory`);
 }
 
-function compareStamp(found: object, stamp: { ledger_id: string; episode_id: string; head: number }, file: string): void {
+function compareStamp(
+  found: object,
+  stamp: { ledger_id: string; episode_id: string; head: number },
+  file: string,
+): void {
   const result = z.safeParse(Stamp, found);
   if (!result.success) throw recordDamaged(file, 'it is no stamp of an episode directory');
   const { ledger_id, episode_id, head } = result.data;
   if (episode_id !== stamp.episode_id) throw recordDamaged(file, `it says it belongs to ${episode_id}`);
   if (ledger_id !== stamp.ledger_id) throw ledgerIncomplete(file, `${file} was made by another ledger (${ledger_id})`);
   if (head > stamp.head) {
-    throw ledgerIncomplete(file, `${file} was made at transaction ${head}, and state/ ends at ${stamp.head}: it is an older copy`);
+    throw ledgerIncomplete(
+      file,
+      `${file} was made at transaction ${head}, and state/ ends at ${stamp.head}: it is an older copy`,
+    );
   }
 }

@@ -69,3 +69,14 @@ export async function listIfThere(disk: Disk, path: string): Promise<string[]> {
     throw error;
   }
 }
+
+/** Removes files that nobody refers to. Never fails: what stays behind is inert. */
+export async function discard(disk: Disk, paths: readonly string[]): Promise<void> {
+  for (const path of paths) {
+    try {
+      await unlinkIfThere(disk, path);
+    } catch (error) {
+      if (!isErrno(error)) throw error;
+    }
+  }
+}

@@ -7,7 +7,9 @@ export const EXIT = {
   // the command line
   USAGE: 64,
   NOT_INITIALISED: 78,
+  NOT_A_SHOW: 78,
   ALREADY_INITIALISED: 73,
+  NO_HARD_LINKS: 73,
   CONFIGURATION: 78,
   NOT_OWNER: 77,
   CLOCK_BEHIND: 75,
@@ -29,8 +31,7 @@ export const EXIT = {
   KEY_IN_OTHER_WEEK: 10,
   KEY_INPUT_MISMATCH: 10,
   KEY_ON_SEVERAL_EPISODES: 65,
-  SLOT_OLDER: 75,
-  SLOT_UNFINISHED: 10,
+  SLOT_UNKNOWN: 64,
   EPISODE_NOT_FOUND: 66,
   KEY_NOT_FOUND: 66,
   FILE_NOT_FOUND: 66,
@@ -43,14 +44,17 @@ export const EXIT = {
   STEP_NOT_READY: 14,
   ATTEMPT_IN_FLIGHT: 75,
   STILL_RUNNING: 75,
+  WAIT_TIMEOUT: 75,
   OUTCOME_UNKNOWN: 11,
   STEP_FAILED: 12,
   ARTIFACT_CHANGED: 10,
   // money
   BUDGET_EXCEEDED: 13,
   UNPRICED: 13,
+  FUNDS_REFUSED: 13,
   BUDGET_MISSING: 78,
   CREDENTIAL_MISSING: 78,
+  CREDENTIAL_EXPOSED: 78,
   STATE_NOT_SAVED: 11,
   // media
   FFMPEG_MISSING: 78,
@@ -93,7 +97,19 @@ export class EpisodeError extends Error {
   }
 }
 
-export const isErrno = (error: unknown, ...codes: string[]): boolean =>
+/** Of several things that went wrong with steps, the first of these is the exit code. */
+const PRECEDENCE = [65, 11, 10, 13, 12, 76, 14, 69, 75];
+
+/** What is not about one step (a missing credential, a full disk): nothing more is started. */
+export const endsAtOnce = (error: EpisodeError): boolean => !PRECEDENCE.includes(error.exit);
+
+/** What the command as a whole is told; damage and held unknowns come before everything. */
+export function mostImportant(errors: readonly EpisodeError[]): EpisodeError | null {
+  const rank = (error: EpisodeError): number => (endsAtOnce(error) ? 1.5 : PRECEDENCE.indexOf(error.exit));
+  return [...errors].sort((a, b) => rank(a) - rank(b))[0] ?? null;
+}
+
+export const isErrno = (error: unknown, ...codes: string[]): error is Error & { code: string } =>
   error instanceof Error &&
   'code' in error &&
   typeof error.code === 'string' &&
@@ -243,14 +259,18 @@ export const providerCannotStart = (provider: string, command: readonly string[]
 // Identity -----------------------------------------------------------------------------------------------------------
 
 export const keyInOtherWeek = (key: string, episodeId: string, recorded: string, asked: string): EpisodeError =>
-  new EpisodeError('KEY_IN_OTHER_WEEK', `key "${key}" belongs to ${episodeId} in ${recorded}, and ${asked} was asked for`, {
-    subject: key,
-    hints: [
-      `episode show ${episodeId}          it is the same release: leave the week out, or give ${recorded}`,
-      'use another key if a second release is meant',
-    ],
-    details: { episode_id: episodeId, recorded, asked },
-  });
+  new EpisodeError(
+    'KEY_IN_OTHER_WEEK',
+    `key "${key}" belongs to ${episodeId} in ${recorded}, and ${asked} was asked for`,
+    {
+      subject: key,
+      hints: [
+        `episode show ${episodeId}          it is the same release: leave the week out, or give ${recorded}`,
+        'use another key if a second release is meant',
+      ],
+      details: { episode_id: episodeId, recorded, asked },
+    },
+  );
 
 export const keyInputMismatch = (key: string, episodeId: string, differing: string[]): EpisodeError =>
   new EpisodeError('KEY_INPUT_MISMATCH', `key "${key}" made ${episodeId} with another ${differing.join(' and ')}`, {
@@ -272,7 +292,10 @@ export const keyOnSeveralEpisodes = (key: string, week: string, episodeIds: stri
 export const clockBehind = (now: string, head: string): EpisodeError =>
   new EpisodeError('CLOCK_BEHIND', `the clock says ${now}, and the ledger already holds something of ${head}`, {
     subject: 'clock',
-    hints: ['set the clock (timedatectl), then the same command is safe', 'or say which week is meant: --week YYYY-Www'],
+    hints: [
+      'set the clock (timedatectl), then the same command is safe',
+      'or say which week is meant: --week YYYY-Www',
+    ],
   });
 
 export const episodeNotFound = (episodeId: string): EpisodeError =>
@@ -286,3 +309,172 @@ export const episodeClosed = (episodeId: string, closed: { by: string; at: strin
     subject: episodeId,
     hints: [`episode show ${episodeId}`, 'episode allocate --key K          makes another one'],
   });
+
+// Plans and steps ----------------------------------------------------------------------------------------------------
+
+export const planMissing = (episodeId: string): EpisodeError =>
+  new EpisodeError('PLAN_MISSING', `${episodeId} has no plan yet`, {
+    subject: episodeId,
+    hints: [`episode plan ${episodeId} --file FILE`],
+  });
+
+export const planInvalid = (file: string, faults: string[]): EpisodeError =>
+  new EpisodeError('PLAN_INVALID', `${file} is not a plan that can be carried out: ${faults.join('; ')}`, {
+    subject: file,
+    hints: [`episode plan --file ${file}          validates and prices it, and changes nothing`],
+    details: { faults },
+  });
+
+export const planInUse = (episodeId: string, step: string, state: string): EpisodeError =>
+  new EpisodeError('PLAN_IN_USE', `step ${step} of ${episodeId} is ${state}, and the new plan changes or removes it`, {
+    subject: `${episodeId}/${step}`,
+    hints: [`episode show ${episodeId}`, `episode reconcile ${episodeId} --step ${step}`],
+  });
+
+export const stepNotFound = (episodeId: string, step: string, steps: string[]): EpisodeError =>
+  new EpisodeError('STEP_NOT_FOUND', `${episodeId} has no step ${step}`, {
+    subject: `${episodeId}/${step}`,
+    hints: [`its steps are ${steps.join(', ')}`, `episode show ${episodeId}`],
+  });
+
+export const stepNotReady = (episodeId: string, step: string, why: string, ...hints: string[]): EpisodeError =>
+  new EpisodeError('STEP_NOT_READY', `step ${step} of ${episodeId} cannot start: ${why}`, {
+    subject: `${episodeId}/${step}`,
+    hints: hints.length > 0 ? hints : [`episode show ${episodeId}`],
+  });
+
+export const attemptInFlight = (episodeId: string, step: string, attemptId: string, who: string): EpisodeError =>
+  new EpisodeError('ATTEMPT_IN_FLIGHT', `step ${step} of ${episodeId} is being sent by ${who}; nothing was sent`, {
+    subject: `${episodeId}/${step}`,
+    hints: [`episode wait ${episodeId}`],
+    details: { attempt_id: attemptId },
+  });
+
+export const stillRunning = (episodeId: string, step: string, provider: string, ref: string): EpisodeError =>
+  new EpisodeError('STILL_RUNNING', `step ${step} of ${episodeId} is still running at ${provider}, ref ${ref}`, {
+    subject: `${episodeId}/${step}`,
+    hints: [`episode generate ${episodeId}          goes on waiting, and pays nothing again`],
+    details: { ref },
+  });
+
+export const outcomeUnknown = (episodeId: string, step: string, provider: string, reason: string): EpisodeError =>
+  new EpisodeError(
+    'OUTCOME_UNKNOWN',
+    `step ${step} of ${episodeId}: ${provider} may have accepted and charged it, and no answer says so (${reason}); it is held`,
+    { subject: `${episodeId}/${step}`, hints: waysOut(episodeId, step) },
+  );
+
+/** What ends a hold, and what each form means. */
+export const waysOut = (episodeId: string, step: string): string[] => [
+  `episode reconcile ${episodeId} --step ${step}          asks the provider; free`,
+  `episode settle ${episodeId} --step ${step} --accepted REF --evidence "…"          found at the provider`,
+  `episode settle ${episodeId} --step ${step} --not-accepted --evidence "…"          surely not there`,
+  `episode settle ${episodeId} --step ${step} --write-off --evidence "…"          cannot be known; then: episode retry`,
+];
+
+export const stepFailed = (episodeId: string, step: string, provider: string, why: string): EpisodeError =>
+  new EpisodeError('STEP_FAILED', `step ${step} of ${episodeId} failed at ${provider}: ${why}`, {
+    subject: `${episodeId}/${step}`,
+    hints: [`episode retry ${episodeId} --step ${step} --reason "…"          pays once more`],
+  });
+
+export const artifactChanged = (path: string, recorded: string, found: string): EpisodeError =>
+  new EpisodeError('ARTIFACT_CHANGED', `${path} is not what was recorded (${recorded.slice(0, 12)}…): ${found}`, {
+    subject: path,
+    hints: ['put the recorded file back; it is neither approved nor used as it is'],
+  });
+
+// Money --------------------------------------------------------------------------------------------------------------
+
+export const budgetExceeded = (what: string, details: Record<string, unknown>): EpisodeError =>
+  new EpisodeError('BUDGET_EXCEEDED', `${what}; nothing was sent`, {
+    subject: 'budget',
+    hints: [
+      'episode cost          shows what counts',
+      'raise the budget in pipeline.json, or close what is not needed',
+    ],
+    details,
+  });
+
+export const unpriced = (episodeId: string, step: string, provider: string): EpisodeError =>
+  new EpisodeError(
+    'UNPRICED',
+    `step ${step} of ${episodeId}: nobody says what ${provider} may charge at most; nothing was sent`,
+    {
+      subject: `${episodeId}/${step}`,
+      hints: [
+        'give the step an upper bound in the plan: "estimate": { "amount": "0.50", "unit": "USD" }',
+        'or cap a quantity: "budget": { "quantities": { "per_episode": { … } } } in pipeline.json and "quantity" in the step',
+      ],
+    },
+  );
+
+export const budgetMissing = (provider: string): EpisodeError =>
+  new EpisodeError('BUDGET_MISSING', `${provider} can cost money, and pipeline.json sets no budget; nothing was sent`, {
+    subject: 'pipeline.json',
+    hints: [
+      'add to pipeline.json: "budget": { "per_episode": "20.00" }',
+      'or give --max-cost AMOUNT for this one command',
+    ],
+  });
+
+export const insufficientFunds = (episodeId: string, step: string, provider: string): EpisodeError =>
+  new EpisodeError('FUNDS_REFUSED', `${provider} says there are no funds; step ${step} of ${episodeId} stays ready`, {
+    subject: `${episodeId}/${step}`,
+    hints: [`top up at ${provider}, then: episode generate ${episodeId}`],
+  });
+
+/** The one thing that must not be lost: what a paid call answered, when the ledger cannot take it. */
+export const stateNotSaved = (episodeId: string, step: string, ref: string | null, cause: unknown): EpisodeError =>
+  new EpisodeError(
+    'STATE_NOT_SAVED',
+    `step ${step} of ${episodeId} was sent and the answer could not be saved (${(cause as Error).message})`,
+    {
+      subject: `${episodeId}/${step}`,
+      hints: [
+        ref === null
+          ? `episode reconcile ${episodeId} --step ${step}`
+          : `episode settle ${episodeId} --step ${step} --accepted '${ref.replaceAll("'", `'\\''`)}' --evidence "answer not saved"`,
+      ],
+      details: { ref },
+      cause,
+    },
+  );
+
+// The command line ---------------------------------------------------------------------------------------------------
+
+export const usage = (message: string, subject: string, ...hints: string[]): EpisodeError =>
+  new EpisodeError('USAGE', message, { subject, hints });
+
+export const configuration = (faults: string[], cause?: unknown): EpisodeError =>
+  new EpisodeError('CONFIGURATION', `pipeline.json: ${faults.join('; ')}`, {
+    subject: 'pipeline.json',
+    hints: ['the schema beside it (pipeline.schema.json) tells editors what is allowed'],
+    details: { faults },
+    cause,
+  });
+
+export const unstableKey = (key: string, why: string): EpisodeError =>
+  new EpisodeError('UNSTABLE_KEY', `key "${key}" would not be the same on a retry: ${why}; nothing was created`, {
+    subject: key,
+    hints: [
+      'use what stays the same for one release, e.g. --key "scheduled-run:2026-08-07", or --schedule NAME',
+      'if it really is kept across retries: --key-is-stable "why"',
+    ],
+  });
+
+export const weekUnknown = (week: string, why: string): EpisodeError =>
+  new EpisodeError('WEEK_UNKNOWN', `there is no week "${week}": ${why}`, {
+    subject: week,
+    hints: ['episode help allocate'],
+  });
+
+export const notOwner = (owner: string, command: string): EpisodeError =>
+  new EpisodeError(
+    'NOT_OWNER',
+    `state/ belongs to ${owner}, and another user would leave files that ${owner} cannot change`,
+    {
+      subject: 'state/',
+      hints: [`sudo -u ${owner} ${command}`],
+    },
+  );

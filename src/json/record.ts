@@ -9,7 +9,8 @@ export async function readRecord(bytes: Uint8Array, file: string): Promise<objec
   } catch (cause) {
     throw recordDamaged(file, (cause as Error).message, cause);
   }
-  if (typeof value !== 'object' || value === null || Array.isArray(value)) throw recordDamaged(file, 'it is not a JSON object');
+  if (typeof value !== 'object' || value === null || Array.isArray(value))
+    throw recordDamaged(file, 'it is not a JSON object');
   const version: unknown = 'format' in value ? value.format : undefined;
   if (typeof version === 'number' && version > 1) throw formatNewer(file, version);
   return value;

@@ -24,7 +24,8 @@ function decode(bytes: Uint8Array): string {
     throw new Error('it is UTF-16, not UTF-8');
   }
   if (bytes[0] === 0xef && bytes[1] === 0xbb && bytes[2] === 0xbf) throw new Error('it starts with a byte order mark');
-  if (bytes.includes(0)) throw new Error(bytes.every((byte) => byte === 0) ? 'it holds only NUL bytes' : 'it holds NUL bytes');
+  if (bytes.includes(0))
+    throw new Error(bytes.every((byte) => byte === 0) ? 'it holds only NUL bytes' : 'it holds NUL bytes');
   try {
     return new TextDecoder('utf-8', { fatal: true }).decode(bytes);
   } catch (error) {

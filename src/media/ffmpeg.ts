@@ -55,16 +55,21 @@ export function createFfmpeg(env: Readonly<Record<string, string | undefined>>):
     return { code, errors };
   };
 
+  let filters: Promise<ReadonlySet<string>> | undefined;
+
+  /** Lines like ` T.C drawtext          V->V       Draw text …`. */
+  const listFilters = async (): Promise<ReadonlySet<string>> => {
+    const names = new Set<string>();
+    await run(['-filters'], { cwd: '/', onOutput: (line) => names.add(line.trim().split(/\s+/)[1] ?? '') });
+    return names;
+  };
+
   return {
     locate,
     run,
     async has(filter) {
-      let present = false;
-      const onOutput = (line: string) => {
-        present ||= line.trim().split(/\s+/)[1] === filter;
-      };
-      await run(['-filters'], { cwd: '/', onOutput });
-      return present;
+      filters ??= listFilters();
+      return (await filters).has(filter);
     },
   };
 }

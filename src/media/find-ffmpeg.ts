@@ -18,6 +18,8 @@ const PACKAGE = '@ffmpeg-installer/ffmpeg';
 const OLDEST = '4.1';
 const OLDEST_LIBAVUTIL = [56, 22] as const;
 
+const ON_PATH = 'ffmpeg';
+
 const INSTALL = [`apt-get install ffmpeg`, `brew install ffmpeg`, `EPISODE_FFMPEG=/path/to/ffmpeg uses another one`];
 
 /**
@@ -34,7 +36,7 @@ export async function findFfmpeg(env: Readonly<Record<string, string | undefined
     throw missing(`there is no ffmpeg at ${path}, which EPISODE_FFMPEG names`);
   }
   const packaged = packagedPath();
-  const found = (await probe('ffmpeg', env.PATH)) ?? (packaged && (await probe(packaged, env.PATH)));
+  const found = (await probe(ON_PATH, env.PATH)) ?? (packaged && (await probe(packaged, env.PATH)));
   if (found) return found;
   throw missing(`there is no ffmpeg on PATH, and no package ${PACKAGE}`);
 }
@@ -50,22 +52,23 @@ function packagedPath(): string | undefined {
 }
 
 async function probe(path: string, searchPath: string | undefined): Promise<FoundFfmpeg | undefined> {
+  const who = path === ON_PATH ? 'the ffmpeg on PATH' : path;
   const said: string[] = [];
   try {
     await runTool([path, '-version'], { cwd: '/', path: searchPath, onOutput: (line) => said.push(line) });
   } catch (error) {
     if (!(error instanceof NotStarted)) throw error;
     if (error.code === 'ENOENT' || error.code === 'ENOTDIR') return undefined;
-    throw missing(`${path} cannot be started (${error.code})`, `chmod +x ${path}`);
+    throw missing(`${who} cannot be started (${error.code})`, `chmod +x ${path}`);
   }
   const text = said.join('\n');
   const version = /^ffmpeg version (\S+)/m.exec(text)?.[1];
   const libavutil = /^libavutil\s+(\d+)\.\s*(\d+)/m.exec(text);
-  if (!version || !libavutil) throw missing(`${path} does not answer "-version" as ffmpeg does`);
+  if (!version || !libavutil) throw missing(`${who} does not answer "-version" as ffmpeg does`);
   const [major, minor] = [Number(libavutil[1]), Number(libavutil[2])];
   const [oldestMajor, oldestMinor] = OLDEST_LIBAVUTIL;
   if (major < oldestMajor || (major === oldestMajor && minor < oldestMinor)) {
-    throw missing(`${path} is ffmpeg ${version}; ${OLDEST} or newer is needed`);
+    throw missing(`${who} is version ${version}; ${OLDEST} or newer is needed`);
   }
   return { path, version };
 }

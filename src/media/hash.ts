@@ -1,10 +1,13 @@
 import { createHash } from 'node:crypto';
 import { createReadStream } from 'node:fs';
-import { pipeline } from 'node:stream/promises';
 
-/** SHA-256 of a file of any size, in lower-case hex. Throws errno errors. */
-export async function hashFile(path: string, signal?: AbortSignal): Promise<string> {
+/** SHA-256 (lower-case hex) and size of a file, read in a stream. Throws errno errors, or the signal's `AbortError`. */
+export async function hashFile(path: string, signal?: AbortSignal): Promise<{ sha256: string; bytes: number }> {
   const hash = createHash('sha256');
-  await pipeline(createReadStream(path), hash, { signal });
-  return hash.digest('hex');
+  let bytes = 0;
+  for await (const chunk of createReadStream(path, { signal }) as AsyncIterable<Buffer>) {
+    hash.update(chunk);
+    bytes += chunk.length;
+  }
+  return { sha256: hash.digest('hex'), bytes };
 }

@@ -4,11 +4,9 @@ import type { Ffmpeg } from './ffmpeg.ts';
 export interface RenderOptions {
   /** Where outputs go, by relative names: ffmpeg reads patterns into some paths, e.g. `%d`. */
   cwd: string;
-  /** Of the output, so that progress can be told. */
-  seconds: number;
   signal: AbortSignal;
-  /** 0 to 1. */
-  onProgress(fraction: number): void;
+  /** `tell` gets 0 to 1 of an output that will be `seconds` long. */
+  progress?: { seconds: number; tell(fraction: number): void };
 }
 
 /**
@@ -16,13 +14,15 @@ export interface RenderOptions {
  * Throws `TOOL_FAILED` (74) with what ffmpeg said, an `ENOSPC` error when the disk is full, else as `Ffmpeg.run`.
  */
 export async function render(ffmpeg: Ffmpeg, args: readonly string[], options: RenderOptions): Promise<void> {
-  const { cwd, seconds, signal, onProgress } = options;
+  const { cwd, signal, progress } = options;
   const { code, errors } = await ffmpeg.run(['-progress', 'pipe:1', ...args], {
     cwd,
     signal,
     onOutput(line) {
       const [, hours, minutes, rest] = /^out_time=(\d+):(\d\d):(\d\d\.\d+)/.exec(line) ?? [];
-      if (hours) onProgress(Math.min(1, (Number(hours) * 3600 + Number(minutes) * 60 + Number(rest)) / seconds));
+      if (!hours || !progress) return;
+      const seconds = Number(hours) * 3600 + Number(minutes) * 60 + Number(rest);
+      progress.tell(Math.min(1, seconds / progress.seconds));
     },
   });
   const said = errors.join('; ');

@@ -19,7 +19,7 @@ export async function inWorkshop(
     for (const file of made) {
       const path = join(directory, file.path);
       await sync(path);
-      finished.push({ ...file, path: join(outputDir, file.path), sha256: await hashFile(path) });
+      finished.push({ ...file, path: join(outputDir, file.path), sha256: (await hashFile(path)).sha256 });
     }
     for (const { path } of made) await rename(join(directory, path), join(outputDir, path));
     await sync(outputDir);

@@ -89,7 +89,10 @@ export const Config = z.strictObject({
   providers: z._default(z.record(name, Provider), {}),
   publishers: z._default(z.record(name, Publisher), {}),
   retention: z._default(
-    z.strictObject({ identities: z._default(z.nullable(duration), null), artifacts: z._default(z.nullable(duration), null) }),
+    z.strictObject({
+      identities: z._default(z.nullable(duration), null),
+      artifacts: z._default(z.nullable(duration), null),
+    }),
     { identities: null, artifacts: null },
   ),
 });

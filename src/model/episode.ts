@@ -164,6 +164,18 @@ export const Episode = z.looseObject({
 });
 export type Episode = z.infer<typeof Episode>;
 
+/** Sum of one unit's cost rows; units are never added to each other. `unpriced` rows are in no sum. */
+const Total = z.looseObject({
+  unit: z.string(),
+  settled: decimal,
+  /** Sent or about to be, not settled yet. */
+  reserved: decimal,
+  /** May have been charged; nobody knows. */
+  possible: decimal,
+  unpriced: z.int(),
+});
+export type Total = z.infer<typeof Total>;
+
 /** A completed episode in its week's group, `history/<week>.json`. */
 export const HistoryRecord = z.looseObject({
   episode_id: episodeId,
@@ -174,7 +186,7 @@ export const HistoryRecord = z.looseObject({
   completed_at: timestamp,
   media_sha256: z.nullable(sha256),
   cover_sha256: z.nullable(sha256),
-  cost: z.array(z.looseObject({ unit: z.string(), settled: decimal, possible: decimal, unpriced: z.int() })),
+  cost: z.array(Total),
   references: z.array(z.looseObject({ step: name, provider: name, ref: z.string() })),
   receipts: z.array(json),
   migration: z.nullable(json),

@@ -63,7 +63,8 @@ export function faultsOfPlan(plan: Plan, providers: ReadonlySet<string>): string
     if (!providers.has(step.provider)) {
       faults.push(`step ${step.id}: no provider "${step.provider}" (there is ${[...providers].sort().join(', ')})`);
     }
-    for (const need of needsOf(step)) if (!ids.has(need)) faults.push(`step ${step.id} needs ${need}, which is not in the plan`);
+    for (const need of needsOf(step))
+      if (!ids.has(need)) faults.push(`step ${step.id} needs ${need}, which is not in the plan`);
     const names = inputsOf(step).map((input) => input.name);
     const twice = names.find((input, position) => names.indexOf(input) < position);
     if (twice) faults.push(`step ${step.id} has two inputs named ${twice}`);

@@ -1,6 +1,6 @@
 import canonicalize from 'canonicalize';
 import type { Attempt, Episode, EpisodeStatus, InputRecord, OutputFile } from './episode.ts';
-import { inputsOf, needsOf, type Plan, type Step } from './plan.ts';
+import { ASSEMBLY, inputsOf, needsOf, type Step } from './plan.ts';
 
 export type StepState =
   | 'waiting'
@@ -18,7 +18,7 @@ export type StepState =
   | 'skipped';
 
 /** Released outcomes after which the same intent may be sent again without asking: provably nothing was bought. */
-const READY_AGAIN = new Set(['not_sent', 'throttled', 'insufficient_funds', 'crashed']);
+const READY_AGAIN = new Set(['not_sent', 'throttled', 'insufficient_funds', 'crashed', 'aborted']);
 
 type AttemptState = Exclude<StepState, 'waiting' | 'stale' | 'skipped'> | 'written-off';
 
@@ -88,13 +88,28 @@ const isApproved = (episode: Episode, stepId: string, take: Attempt): boolean =>
       approval.files.every((file, index) => file.sha256 === take.files![index]!.sha256),
   );
 
-/** The files of a take under the input's name; further ones as `name.2`, `name.3`, … */
-export const inputsFromTake = (name: string, files: readonly OutputFile[]): InputRecord[] =>
-  files.map((file, index) => ({ name: index === 0 ? name : `${name}.${index + 1}`, path: file.path, sha256: file.sha256 }));
+/**
+ * What a step is given, in its order: from the takes of other steps as they stand (a take's further files are `name.2`,
+ * `name.3`, …), and from `files`, where the files of the show have been looked up.
+ */
+export function resolveInputs(
+  step: Step,
+  views: ReadonlyMap<string, Pick<StepView, 'take'>>,
+  files: readonly InputRecord[],
+): InputRecord[] {
+  return inputsOf(step).flatMap((input) => {
+    if ('file' in input) return files.filter(({ name, path }) => name === input.name && path === input.file);
+    return (views.get(input.step)?.take?.files ?? []).map(({ path, sha256 }, index) => ({
+      name: index === 0 ? input.name : `${input.name}.${index + 1}`,
+      path,
+      sha256,
+    }));
+  });
+}
 
 /** What decides whether an output still answers its step: never paths, times or the attempt. */
 const content = (provider: string, kind: string, params: unknown, inputs: { name: string; sha256: string }[]): string =>
-  canonicalize({ provider, kind, params, inputs: inputs.map(({ name, sha256 }) => ({ name, sha256 })) })!;
+  canonicalize({ provider, kind, params, inputs: inputs.map(({ name, sha256 }) => `${name} ${sha256}`) })!;
 
 /** Every step of the plan in its order, then the steps that were left out of it. */
 export function viewSteps(episode: Episode): StepView[] {
@@ -131,7 +146,16 @@ export function viewSteps(episode: Episode): StepView[] {
     if (byId.has(record.id)) continue;
     const last = record.attempts.at(-1) ?? null;
     const state = last && isOpen(last) ? (attemptState(last) as StepState) : 'skipped';
-    views.set(record.id, { id: record.id, step: null, state, last, take: null, gate: 'none', writtenOff: false, missing: [] });
+    views.set(record.id, {
+      id: record.id,
+      step: null,
+      state,
+      last,
+      take: null,
+      gate: 'none',
+      writtenOff: false,
+      missing: [],
+    });
   }
   const order = [...steps.map((step) => step.id), ...episode.steps.map((record) => record.id)];
   return [...new Set(order)].map((id) => views.get(id)!);
@@ -157,11 +181,7 @@ function stateOf(
 
 function isStale(step: Step, take: Attempt, needs: StepView[], views: ReadonlyMap<string, StepView>): boolean {
   if (needs.some((need) => need.state !== 'succeeded')) return true;
-  const inputs = inputsOf(step).flatMap((input) =>
-    'step' in input
-      ? inputsFromTake(input.name, views.get(input.step)!.take!.files!)
-      : take.inputs.filter((was) => was.name === input.name && was.path === input.file),
-  );
+  const inputs = resolveInputs(step, views, take.inputs);
   return (
     content(step.provider, step.kind, step.params ?? {}, inputs) !==
     content(take.provider, take.kind, take.params, take.inputs)
@@ -186,17 +206,21 @@ export function deriveStatus(episode: Episode): EpisodeStatus {
 export function withDerived(episode: Episode): Episode {
   const views = viewSteps(episode);
   const attempts = new Map(episode.steps.map((record) => [record.id, record]));
-  const steps = views.map(({ id, state }) => ({ ...attempts.get(id), id, state, attempts: attempts.get(id)?.attempts ?? [] }));
+  const steps = views.map(({ id, state }) => ({
+    ...attempts.get(id),
+    id,
+    state,
+    attempts: attempts.get(id)?.attempts ?? [],
+  }));
   return { ...episode, steps, status: deriveStatus(episode) };
 }
 
 /** The deliverables as they stand: files of the media step and of the cover step, each with its role. */
-export function deliverables(plan: Plan, views: StepView[]): { media: OutputFile | null; cover: OutputFile | null } {
+export function deliverables(views: StepView[]): { media: OutputFile | null; cover: OutputFile | null } {
   const file = (role: 'media' | 'cover'): OutputFile | null => {
     const declared = views.find((view) => view.step?.role === role);
     if (declared) return declared.take?.files?.[0] ?? null;
-    const assemblies = plan.steps.filter((step) => step.provider === 'assembly').map((step) => step.id);
-    const made = views.findLast((view) => assemblies.includes(view.id))?.take;
+    const made = views.findLast((view) => view.step?.provider === ASSEMBLY)?.take;
     return made?.files?.find((output) => output.role === role) ?? null;
   };
   return { media: file('media'), cover: file('cover') };

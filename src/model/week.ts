@@ -3,7 +3,8 @@ import { getISOWeek } from 'date-fns/getISOWeek';
 import { getISOWeekYear } from 'date-fns/getISOWeekYear';
 
 /** ISO 8601 weeks, always in a named zone and always with the week-year, never the calendar year. */
-const format = (year: number, week: number): string => `${String(year).padStart(4, '0')}-W${String(week).padStart(2, '0')}`;
+const format = (year: number, week: number): string =>
+  `${String(year).padStart(4, '0')}-W${String(week).padStart(2, '0')}`;
 
 /** The week of an instant (milliseconds since the epoch) as people in `zone` count it. */
 export function weekOfInstant(instantMs: number, zone: string): string {

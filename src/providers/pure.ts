@@ -1,7 +1,4 @@
-import type * as z from 'zod/mini';
-import { safeParse } from 'zod/mini';
 import { EpisodeError, isErrno } from '../errors.ts';
-import { describeIssues } from '../model/issues.ts';
 import { PROTOCOL, type ProvidedFile, type SubmitOutcome } from '../model/protocol.ts';
 import type { Provider, Submission, SubmitEvents } from './provider.ts';
 
@@ -64,14 +61,4 @@ function reasonOf(error: unknown): string | null {
   if (isErrno(error, 'ENOSPC', 'EDQUOT')) return 'disk_full';
   if (error instanceof EpisodeError) return error.code === 'FFMPEG_MISSING' ? 'ffmpeg_missing' : 'render_failed';
   return isErrno(error) ? 'render_failed' : null;
-}
-
-/** The parameters as `schema` knows them, or `Refused` naming each that is unknown or out of range. */
-export function parseParams<Schema extends z.ZodMiniType>(
-  schema: Schema,
-  params: Record<string, unknown>,
-): z.output<Schema> {
-  const parsed = safeParse(schema, params);
-  if (parsed.success) return parsed.data;
-  throw new Refused(`params: ${describeIssues(parsed.error).join('; ')}`);
 }

@@ -9,7 +9,13 @@ import { Key, Ledger, Week } from '../model/ledger.ts';
 import { faultsOfPlan } from '../model/plan.ts';
 import type { Documents, Kind, Ref } from './store.ts';
 
-const SCHEMAS: { [K in Kind]: z.core.$ZodType<Documents[K]> } = { ledger: Ledger, week: Week, episode: Episode, key: Key, history: History };
+const SCHEMAS: { [K in Kind]: z.core.$ZodType<Documents[K]> } = {
+  ledger: Ledger,
+  week: Week,
+  episode: Episode,
+  key: Key,
+  history: History,
+};
 
 /** A document as the bytes of its file. */
 export const encode = (document: Documents[Kind]): Buffer => Buffer.from(format(document));

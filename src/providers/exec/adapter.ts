@@ -69,7 +69,7 @@ export function createAdapter({ command, cwd, env, onNote }: AdapterOptions): Ad
         return { ending: clean(ending), acknowledged, notes: await notes };
       } catch (error) {
         if (!(error instanceof NotStarted)) throw error;
-        return notStarted(error.code, redact.text(error.message));
+        return notStarted(error.code, error.message);
       }
     },
   };

@@ -27,12 +27,19 @@ export interface Child {
   end(graceMs: number): Promise<Exit>;
 }
 
-/** The command never ran. `code` is the system's, e.g. `ENOENT`. */
+const WHY: Record<string, string> = {
+  ENOENT: 'it or its interpreter does not exist',
+  EACCES: 'it is not executable',
+  ERR_INVALID_ARG_VALUE: 'there is a NUL character in its command or its environment',
+};
+
+/** The command never ran. The system's own words are left out: they may quote the environment. */
 export class NotStarted extends Error {
+  /** The system's, e.g. `ENOENT`. */
   readonly code: string;
 
-  constructor(code: string, message: string) {
-    super(message);
+  constructor(file: string, code: string) {
+    super(`${file}: ${WHY[code] ?? code}`);
     this.code = code;
   }
 }
@@ -55,9 +62,10 @@ async function* chunks(stream: Readable): AsyncGenerator<Buffer> {
  */
 export async function startChild(command: readonly string[], cwd: string, env: Record<string, string>): Promise<Child> {
   const { execa } = await import('execa');
-  const [file = '', ...args] = command;
-  const inherited = Object.fromEntries(INHERITED.map((name) => [name, process.env[name]]));
-  const running = execa(file.includes('/') ? resolve(cwd, file) : file, args, {
+  const [name = '', ...args] = command;
+  const file = name.includes('/') ? resolve(cwd, name) : name;
+  const inherited = Object.fromEntries(INHERITED.map((variable) => [variable, process.env[variable]]));
+  const running = execa(file, args, {
     cwd,
     env: { ...inherited, ...env },
     extendEnv: false,
@@ -68,8 +76,8 @@ export async function startChild(command: readonly string[], cwd: string, env: R
   });
   const { pid, stdin, stdout, stderr } = running;
   if (pid === undefined) {
-    const { code, originalMessage } = await running;
-    throw new NotStarted(code ?? 'UNKNOWN', originalMessage ?? 'it could not be started');
+    const { code } = await running;
+    throw new NotStarted(file, code ?? 'unknown error');
   }
 
   let ended: Exit | undefined;

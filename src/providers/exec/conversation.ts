@@ -22,7 +22,7 @@ export type AcknowledgedEvent = Exclude<AdapterEvent['event'], 'progress'>;
  * What an operation does with events; an event without a handler is a breach. The acknowledgement is written after the
  * promise resolved; when it rejects, the adapter is ended without one and the conversation throws that error.
  */
-export interface Handlers {
+interface Handlers {
   checkpoint?: (data: Record<string, unknown>) => Promise<void>;
   sending?: () => Promise<void>;
   accepted?: (ref: string) => Promise<void>;
@@ -40,7 +40,7 @@ export interface Call {
   handlers?: Handlers;
 }
 
-export interface Heard {
+interface Heard {
   ending: Ending;
   /** Events whose acknowledgement was written: from then on the adapter may have gone on. */
   acknowledged: ReadonlySet<AcknowledgedEvent>;

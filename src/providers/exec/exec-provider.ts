@@ -30,6 +30,8 @@ export interface ExecProviderOptions extends AdapterOptions {
   name: string;
   /** Who the process with this pid is; called as soon as it was started, and only for `submit`. */
   identify: (pid: number) => ProcessIdentity;
+  /** Ends every operation but `submit`, which has its own signal: they are free and can be asked again. */
+  interrupted?: AbortSignal;
   /** Milliseconds, for the operations that need others than the defaults. */
   timeoutsMs?: Partial<Record<Operation, number>>;
 }
@@ -49,7 +51,7 @@ export function createExecProvider(options: ExecProviderOptions): Required<Provi
   let sheet: Promise<Sheet> | undefined;
 
   const run = (op: Operation, args: Record<string, unknown>): Promise<Transcript> =>
-    adapter.run({ op, args, timeoutMs: timeoutsMs[op] });
+    adapter.run({ op, args, timeoutMs: timeoutsMs[op], signal: options.interrupted });
 
   function failure(op: Operation, ending: Exclude<Ending, { how: 'answered' }>, notes: string[]): EpisodeError {
     if (ending.how === 'breach') return providerProtocol(name, op, describeEnding(ending));

@@ -18,7 +18,7 @@ const Answer = z.union([
 ]);
 export type Answer = z.infer<typeof Answer>;
 
-export type Message = { is: 'event'; event: AdapterEvent } | { is: 'answer'; answer: Answer } | { is: 'cut' };
+type Message = { is: 'event'; event: AdapterEvent } | { is: 'answer'; answer: Answer } | { is: 'cut' };
 
 /** The adapter did what `episode-provider/1` does not allow. `line` is what it said, not yet redacted. */
 export class Breach extends Error {

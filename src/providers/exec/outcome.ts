@@ -9,7 +9,7 @@ export type SubmitEnding =
   | { how: 'bad-files'; what: string }
   | Exclude<Ending, { how: 'answered' }>;
 
-export interface Witnessed {
+interface Witnessed {
   /** The sheet's promise to send nothing that costs money before `sending` was acknowledged. */
   announcesSending: boolean;
   /** That acknowledgement was written. */

@@ -5,6 +5,25 @@ const MIN_BASE64_LENGTH = 8;
 /** What the adapter keeps for itself is kept as it is: a presigned address rightly holds an access key's public ID. */
 const MACHINE_FIELDS = new Set(['ref', 'path', 'sha256']);
 
+const literally = (text: string): string => text.replace(/[\\^$.*+?()[\]{}|/-]/g, '\\$&');
+
+/** Hexadecimal digits in either case. */
+const hex = (value: number, length: number): string =>
+  value
+    .toString(16)
+    .padStart(length, '0')
+    .replace(/[a-f]/g, (digit) => `[${digit}${digit.toUpperCase()}]`);
+
+/** A character as it is, or as URLs, HTML forms and JSON may write it: encoders differ in which ones they escape. */
+function spellings(character: string): string {
+  const url = [...Buffer.from(character)].map((byte) => `%${hex(byte, 2)}`).join('');
+  const units = Array.from({ length: character.length }, (_, at) => `\\\\u${hex(character.charCodeAt(at), 4)}`).join(
+    '',
+  );
+  const json = literally(JSON.stringify(character).slice(1, -1));
+  return `(?:${[literally(character), url, units, json, ...(character === ' ' ? ['\\+'] : [])].join('|')})`;
+}
+
 /**
  * The forms in which base64 shows a value inside a longer text, as in `Authorization: Basic …`: each of the three
  * positions it can have in a group of three bytes, without the characters at the borders that depend on its neighbours.
@@ -13,25 +32,20 @@ function base64Forms(value: string): string[] {
   return [0, 1, 2].flatMap((offset) => {
     const bytes = Buffer.concat([Buffer.alloc(offset), Buffer.from(value)]);
     const stable = bytes.toString('base64').slice(Math.ceil((offset * 8) / 6), Math.floor((bytes.length * 8) / 6));
-    return stable.length < MIN_BASE64_LENGTH ? [] : [stable, stable.replaceAll('+', '-').replaceAll('/', '_')];
+    if (stable.length < MIN_BASE64_LENGTH) return [];
+    return [stable, stable.replaceAll('+', '-').replaceAll('/', '_')].map(literally);
   });
 }
 
-function formsOf(value: string): string[] {
-  const encoded = encodeURIComponent(value);
-  return [
-    value,
-    ...value.split(/\r?\n/).filter((line) => line.length >= MIN_SECRET_LENGTH),
-    JSON.stringify(value).slice(1, -1),
-    encoded,
-    encoded.replaceAll('%20', '+'),
-    encoded.replace(/%[0-9A-F]{2}/g, (code) => code.toLowerCase()),
-    ...base64Forms(value),
-  ];
+/** Any form of the value, or of a single line of it: notes are read line by line. */
+function matcher(value: string): RegExp {
+  const lines = value.split(/\r?\n/).filter((line) => line.length >= MIN_SECRET_LENGTH);
+  const spelled = [...new Set([value, ...lines])].map((text) => [...text].map(spellings).join(''));
+  return new RegExp([...spelled, ...base64Forms(value)].join('|'), 'g');
 }
 
 export interface Redaction {
-  /** The text with each secret, plain, URL-encoded, JSON-escaped or in base64, replaced by the name of its variable. */
+  /** The text with each secret, plain or encoded for a URL, a form, JSON or in base64, replaced by its variable's name. */
   text(text: string): string;
   /** The same for every string and field name in a JSON value, except in `ref`, `path` and `sha256`. */
   json<T>(value: T): T;
@@ -39,12 +53,12 @@ export interface Redaction {
 
 /** Hides the values of `env`. Values of fewer than six characters are not taken for secrets. */
 export function redaction(env: Readonly<Record<string, string>>): Redaction {
-  const needles = Object.entries(env)
+  const secrets = Object.entries(env)
     .filter(([, value]) => value.length >= MIN_SECRET_LENGTH)
-    .flatMap(([name, value]) => formsOf(value).map((form) => ({ form, mark: `[${name}]` })))
-    .sort((a, b) => b.form.length - a.form.length);
+    .sort(([, a], [, b]) => b.length - a.length)
+    .map(([name, value]) => ({ mark: `[${name}]`, pattern: matcher(value) }));
   const text = (original: string): string =>
-    needles.reduce((redacted, { form, mark }) => redacted.replaceAll(form, mark), original);
+    secrets.reduce((redacted, { mark, pattern }) => redacted.replace(pattern, () => mark), original);
   const walk = (value: unknown): unknown => {
     if (typeof value === 'string') return text(value);
     if (Array.isArray(value)) return value.map(walk);

@@ -7,7 +7,7 @@ import { BadPath, filesInside } from './files.ts';
 import { MAX_LINE_BYTES } from './messages.ts';
 import { judge, type SubmitEnding } from './outcome.ts';
 
-export interface SubmitContext {
+interface SubmitContext {
   adapter: Adapter;
   sheet: Sheet;
   /** The show's root. */

@@ -16,7 +16,7 @@ const FONTS = [
   '/System/Library/Fonts/Helvetica.ttc',
 ];
 
-const MAX_LINES = 8;
+const MAX_LINES = 6;
 
 /**
  * The filter that draws `caption` in the middle of a picture, ending in a comma; empty when there is none to draw or this
@@ -41,7 +41,7 @@ export async function captionFilter(
     return '';
   }
   await writeFile(join(directory, 'caption.txt'), lines.join('\n'));
-  const look = `fontsize=${size}:fontcolor=white:line_spacing=${Math.round(size / 4)}:box=1:boxcolor=black@0.5:boxborderw=${size}`;
+  const look = `fontsize=${size}:fontcolor=white:line_spacing=${Math.round(size / 4)}:box=1:boxcolor=black@0.5:boxborderw=${Math.round(size / 2)}`;
   return `drawtext=textfile=caption.txt:expansion=none:fontfile='${font}':${look}:x=(w-text_w)/2:y=(h-text_h)/2,`;
 }
 

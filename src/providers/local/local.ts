@@ -4,8 +4,9 @@ import type { Ffmpeg } from '../../media/ffmpeg.ts';
 import { render } from '../../media/render.ts';
 import { verifyMedia } from '../../media/verify.ts';
 import { inWorkshop } from '../../media/workshop.ts';
+import { parseParams } from '../params.ts';
 import type { Provider, Submission } from '../provider.ts';
-import { createPureProvider, parseParams, Refused } from '../pure.ts';
+import { createPureProvider, Refused } from '../pure.ts';
 import { captionFilter } from './caption.ts';
 import { FilmParams, PictureParams, SoundParams } from './params.ts';
 import { film, type Recipe, sound, still } from './recipe.ts';
@@ -33,11 +34,12 @@ export function createLocalProvider(dependencies: LocalDependencies): Provider {
     name,
     type: 'local',
     kinds: ['video', 'image', 'audio'],
-    make(submission, onProgress, signal) {
+    make(submission, tell, signal) {
       if (submission.inputs.length > 0) throw new Refused(`${name} takes no inputs; "needs" puts steps in order`);
       return inWorkshop(submission.output_dir, async (directory) => {
         const recipe = await choose(dependencies, submission, directory, signal);
-        await render(ffmpeg, recipe.args, { cwd: directory, seconds: recipe.seconds, signal, onProgress });
+        const progress = { seconds: recipe.seconds, tell };
+        await render(ffmpeg, recipe.args, { cwd: directory, signal, ...(recipe.kind === 'image' ? {} : { progress }) });
         await verify(ffmpeg, join(directory, recipe.file), recipe, signal);
         return [{ path: recipe.file, mime: recipe.mime }];
       });

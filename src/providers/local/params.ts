@@ -1,11 +1,8 @@
 import * as z from 'zod/mini';
+import { framesPerSecond, pixels } from '../params.ts';
 
 const text = z.string().check(z.maxLength(4000));
 const seconds = z.number().check(z.gte(0.1), z.lte(3600));
-
-/** Even, since yuv420p halves both sides. */
-export const pixels = z.int().check(z.gte(16), z.lte(7680), z.multipleOf(2, 'must be an even number of pixels'));
-export const framesPerSecond = z.number().check(z.gte(1), z.lte(120));
 
 const picture = {
   /** Drawn exactly as it stands: nothing in it is markup. */

@@ -29,8 +29,11 @@ export function film(params: FilmParams, caption: string, voice: Voice | null): 
     args: [
       ...generated(`${patternOf(params)}:r=${params.fps}`),
       ...soundInputs(params, voice),
-      ...['-filter_complex', `[0:v]${pictureFilters(caption)}[v];${soundGraph(1, seconds, voice)}`],
-      ...['-map', '[v]', '-map', '[a]', '-frames:v', String(frames), '-t', seconds.toFixed(6)],
+      ...[
+        '-filter_complex',
+        `[0:v]${pictureFilters(caption)},trim=end_frame=${frames}[v];${soundGraph(1, seconds, voice)}`,
+      ],
+      ...['-map', '[v]', '-map', '[a]'],
       ...filmOutput(params.fps, 'video.mp4'),
     ],
   };

@@ -1,6 +1,6 @@
+import { listIfThere } from '../../durable.ts';
 import { EpisodeError, ledgerDamaged, ledgerIncomplete } from '../../errors.ts';
 import type { Disk } from '../../port.ts';
-import { listIfThere } from '../../durable.ts';
 import { COMMITS, STAGING, stagedNumber } from './paths.ts';
 
 const HELD_BY_SHOWS = ['episodes', 'history', 'proposals'];

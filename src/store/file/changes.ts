@@ -1,5 +1,5 @@
-import type { Documents, Kind, Ref, Transaction } from '../store.ts';
 import { encode } from '../codec.ts';
+import type { Documents, Kind, Ref, Transaction } from '../store.ts';
 import { pathOf } from './paths.ts';
 import { mergeListing, Snapshot } from './snapshot.ts';
 

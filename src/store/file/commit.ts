@@ -1,11 +1,19 @@
+import {
+  discard,
+  ensureDirectory,
+  listIfThere,
+  readIfThere,
+  syncDirectory,
+  unlinkIfThere,
+  writeNew,
+} from '../../durable.ts';
 import { asEpisodeError, diskError, EpisodeError, isErrno, ledgerDamaged } from '../../errors.ts';
 import { sha256 } from '../../fingerprint.ts';
+import { format } from '../../json/strict-json.ts';
 import type { Ledger } from '../../model/ledger.ts';
 import type { Disk, Port } from '../../port.ts';
 import { encode } from '../codec.ts';
-import { format } from '../../json/strict-json.ts';
 import { type Change, type Commit, commitNumbers, findHead, readCommit, stagedFile } from './commits.ts';
-import { ensureDirectory, listIfThere, readIfThere, syncDirectory, unlinkIfThere, writeNew } from '../../durable.ts';
 import { COMMITS, commitPath, directoryOf, STAGING, stagedNumber, stagedPath } from './paths.ts';
 
 /** Commits that stay for late readers and writers. */
@@ -30,7 +38,10 @@ export async function publish(
   } catch (error) {
     // EEXIST: the number is taken. ENOENT: our staging was tidied away by a newer commit. Both mean it did not happen.
     if (!isErrno(error, 'EEXIST', 'ENOENT')) throw diskError(error, file, 'maybe');
-    await discard(port.disk, root, staged.files);
+    await discard(
+      port.disk,
+      staged.files.map((file) => `${root}/${file}`),
+    );
     return 'lost';
   }
   try {
@@ -67,8 +78,8 @@ async function stage(
   try {
     const changes: Change[] = [];
     for (const [target, bytes] of written) {
-      const file = bytes && (await put(bytes));
-      changes.push({ target, staged: file && file.slice(STAGING.length + 1), sha256: bytes && sha256(bytes) });
+      const file = bytes === null ? null : await put(bytes);
+      changes.push({ target, staged: file?.slice(STAGING.length + 1) ?? null, sha256: bytes && sha256(bytes) });
     }
     const at = new Date(port.now()).toISOString();
     const commit: Commit = { format: 1, number, tx: port.random(16), at, prev: head.tx, changes };
@@ -81,26 +92,19 @@ async function stage(
     await syncDirectory(disk, `${root}/${STAGING}`);
     return { commit, file, files };
   } catch (error) {
-    await discard(disk, root, files);
+    await discard(
+      disk,
+      files.map((file) => `${root}/${file}`),
+    );
     throw asEpisodeError(error, STAGING);
-  }
-}
-
-/** Never fails: what stays behind is inert and is tidied by number. */
-async function discard(disk: Disk, root: string, files: readonly string[]): Promise<void> {
-  for (const file of files) {
-    try {
-      await unlinkIfThere(disk, `${root}/${file}`);
-    } catch (error) {
-      if (!isErrno(error)) throw error;
-    }
   }
 }
 
 /** A link in the place of one of our directories would lead writes out of the show. */
 async function directoryInPlace(disk: Disk, root: string, directory: string): Promise<boolean> {
   if (await ensureDirectory(disk, `${root}/${directory}`)) return true;
-  if ((await disk.lstat(`${root}/${directory}`))?.type !== 'directory') throw ledgerDamaged(directory, 'it is not a directory');
+  if ((await disk.lstat(`${root}/${directory}`))?.type !== 'directory')
+    throw ledgerDamaged(directory, 'it is not a directory');
   return false;
 }
 
@@ -176,7 +180,10 @@ export async function initialiseFileStore(port: Port, root: string, ledger: Ledg
     await disk.link(`${root}/${staged.file}`, `${root}/${commitPath(0)}`);
   } catch (error) {
     if (!isErrno(error, 'EEXIST', 'ENOENT')) throw diskError(error, commitPath(0), 'maybe');
-    await discard(disk, root, staged.files);
+    await discard(
+      disk,
+      staged.files.map((file) => `${root}/${file}`),
+    );
     throw alreadyInitialised(root);
   }
   try {

@@ -1,10 +1,10 @@
 import * as z from 'zod/mini';
+import { listIfThere, readIfThere } from '../../durable.ts';
 import { isErrno, ledgerBusy, ledgerDamaged, recordDamaged } from '../../errors.ts';
+import { readRecord } from '../../json/record.ts';
 import { describeIssues } from '../../model/issues.ts';
 import { sha256, timestamp } from '../../model/scalars.ts';
 import type { Port } from '../../port.ts';
-import { readRecord } from '../../json/record.ts';
-import { listIfThere, readIfThere } from '../../durable.ts';
 import { COMMITS, commitNumber, commitPath, STAGING } from './paths.ts';
 
 /** One file of `state/commits/`: a transaction, complete before its number exists. */
@@ -28,7 +28,8 @@ const Commit = z.looseObject({
 export type Commit = z.infer<typeof Commit>;
 export type Change = Commit['changes'][number];
 
-export const stagedFile = (change: Change): string | null => (change.staged === null ? null : `${STAGING}/${change.staged}`);
+export const stagedFile = (change: Change): string | null =>
+  change.staged === null ? null : `${STAGING}/${change.staged}`;
 
 /** Room for listings that met a writer: each further look costs two reads and the wait below. */
 const LOOKS = 60;
@@ -62,7 +63,9 @@ async function lookAt(port: Port, root: string, highest: number): Promise<{ head
   if (highest === 0) return { head, state: '' };
   const previous = await readCommit(port, root, highest - 1);
   if (previous?.tx === head.prev) return { head, state: '' };
-  return { state: previous ? `its prev is not the tx of ${commitPath(highest - 1)}` : `${commitPath(highest - 1)} is missing` };
+  return {
+    state: previous ? `its prev is not the tx of ${commitPath(highest - 1)}` : `${commitPath(highest - 1)} is missing`,
+  };
 }
 
 export async function commitNumbers(port: Port, root: string): Promise<number[]> {

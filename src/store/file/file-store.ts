@@ -1,11 +1,11 @@
+import { syncDirectory, syncFile } from '../../durable.ts';
 import { asEpisodeError, diskError, EpisodeError, isErrno, ledgerBusy, ledgerDamaged, lockLost } from '../../errors.ts';
 import type { HeldLock, Port } from '../../port.ts';
 import type { Store, Transaction, View } from '../store.ts';
 import { whyNoLedger } from './absent.ts';
 import { Changes } from './changes.ts';
-import { type Commit, findHead } from './commits.ts';
 import { publish, rollForward } from './commit.ts';
-import { syncDirectory, syncFile } from '../../durable.ts';
+import { type Commit, findHead } from './commits.ts';
 import { COMMITS, commitPath } from './paths.ts';
 import { Snapshot, Torn } from './snapshot.ts';
 

@@ -46,7 +46,17 @@ export async function acquireLock(state: string, waitMs: number, context: LockCo
         fs: fsThatRemovesOnlyOurs(path, own),
       });
       own.identity = identityOf(path);
-      writeNote(note, { format: 1, ...context.self, command: context.command, at: new Date().toISOString(), lock: own.identity ?? '' }, context);
+      writeNote(
+        note,
+        {
+          format: 1,
+          ...context.self,
+          command: context.command,
+          at: new Date().toISOString(),
+          lock: own.identity ?? '',
+        },
+        context,
+      );
       return { lost: lost.signal, release: () => releaseQuietly(release, note, path, own) };
     } catch (error) {
       if (!isErrno(error, 'ELOCKED', 'ENOENT', 'ENOTEMPTY')) throw asEpisodeError(error, 'state/lock');
@@ -124,7 +134,8 @@ const describe = (holder: Holder | null) =>
 /** A command killed inside its transaction need not cost the next one ten seconds: its lock goes when it surely is dead. */
 function removeLockOfDead(path: string, note: string, context: LockContext): boolean {
   const holder = readNote(note);
-  if (!holder || holder.lock === '' || identityOf(path) !== holder.lock || context.liveness(holder) !== 'gone') return false;
+  if (!holder || holder.lock === '' || identityOf(path) !== holder.lock || context.liveness(holder) !== 'gone')
+    return false;
   try {
     fs.rmdirSync(path);
     return true;

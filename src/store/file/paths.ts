@@ -18,7 +18,9 @@ export function pathOf(ref: Ref): string {
 }
 
 /** The directory that holds the documents of a kind, and how the ID is found in a name there. */
-export const LISTED: { [K in Extract<Kind, 'week' | 'history' | 'episode'>]: { directory: (scope: string) => string; name: RegExp } } = {
+export const LISTED: {
+  [K in Extract<Kind, 'week' | 'history' | 'episode'>]: { directory: (scope: string) => string; name: RegExp };
+} = {
   week: { directory: () => 'state', name: /^(\d{4}-W\d\d)$/ },
   episode: { directory: (week) => `state/${week}`, name: /^(\d{4}-W\d\d-(?:0|[1-9]\d*))\.json$/ },
   history: { directory: () => 'history', name: /^(\d{4}-W\d\d)\.json$/ },
@@ -32,7 +34,8 @@ export const LOCK = 'state/lock';
 export const commitPath = (number: number): string => `${COMMITS}/${String(number).padStart(9, '0')}.json`;
 
 /** The number in a name of `commits/`; `null` for what is not a commit. */
-export const commitNumber = (name: string): number | null => (/^\d{9,15}\.json$/.test(name) ? Number.parseInt(name, 10) : null);
+export const commitNumber = (name: string): number | null =>
+  /^\d{9,15}\.json$/.test(name) ? Number.parseInt(name, 10) : null;
 
 /** Staged files carry the number they were made for, so that tidying never touches those of a living writer. */
 export const stagedPath = (number: number, random: string): string => `${STAGING}/${number}-${random}.json`;

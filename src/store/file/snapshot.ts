@@ -1,10 +1,10 @@
+import { listIfThere, readIfThere } from '../../durable.ts';
 import { asEpisodeError, isErrno, recordDamaged } from '../../errors.ts';
 import { sha256 } from '../../fingerprint.ts';
 import type { Port } from '../../port.ts';
 import { decode } from '../codec.ts';
 import type { Documents, Kind, Ref, View } from '../store.ts';
 import { type Commit, stagedFile } from './commits.ts';
-import { listIfThere, readIfThere } from '../../durable.ts';
 import { LISTED, pathOf } from './paths.ts';
 
 /** A document is not what the head says: either a writer got in between, or it is damage. Whoever looks again can tell. */
@@ -63,7 +63,12 @@ export class Snapshot implements View {
     const { directory, name } = LISTED[kind];
     const names = await this.names(directory(scope));
     const changes = this.commit.changes.map(({ target, staged }) => [target, staged !== null] as const);
-    return mergeListing(kind, scope, names.flatMap((entry) => name.exec(entry)?.[1] ?? []), changes);
+    return mergeListing(
+      kind,
+      scope,
+      names.flatMap((entry) => name.exec(entry)?.[1] ?? []),
+      changes,
+    );
   }
 
   private async names(directory: string): Promise<string[]> {

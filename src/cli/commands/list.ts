@@ -1,0 +1,93 @@
+import { mostImportant, usage } from '../../errors.ts';
+import { type Attention, type Listed, type Listing, list } from '../../list.ts';
+import { EpisodeStatus } from '../../model/episode.ts';
+import type { Context } from '../context.ts';
+import { text, week } from '../options.ts';
+import { clock, money, span, table } from '../render.ts';
+import type { Verb } from '../verbs.ts';
+
+/** Finished episodes that are shown without being asked for. */
+const RECENT = 5;
+
+export const verb: Verb = {
+  define(command) {
+    command
+      .option('--week <week>', 'only this ISO week')
+      .option(
+        '--status <status>',
+        `only these: ${EpisodeStatus.def.entries ? Object.keys(EpisodeStatus.def.entries).join(', ') : ''}`,
+      )
+      .option('--all', 'also all that is done');
+  },
+  examples: ['episode list', 'episode list --week 2026-W32', 'episode list --status held --json'],
+  exits: [64, 65, 78],
+  async run(context, { options }) {
+    const status = statusOf(text(options, 'status'));
+    const asked = week(options);
+    const listing = await list({ store: context.reading(), port: context.port }, { week: asked, status });
+    const everything = options.all === true || asked !== null || status !== null;
+    const { damage, ...document } = listing;
+    return {
+      document,
+      text: await listText(context, listing, everything),
+      error: mostImportant(damage),
+      further: damage.slice(1),
+    };
+  },
+};
+
+function statusOf(value: string | null): EpisodeStatus | null {
+  if (value === null) return null;
+  const known = Object.keys(EpisodeStatus.def.entries);
+  if (known.includes(value)) return value as EpisodeStatus;
+  throw usage(`--status ${value} is none`, '--status', `there is ${known.join(', ')}`);
+}
+
+async function listText(context: Context, { episodes, attention }: Listing, everything: boolean): Promise<string> {
+  if (episodes.length === 0 && attention.length === 0) return 'no episodes; episode allocate --key K makes one\n';
+  const { currency, time_zone } = await context.config();
+  const now = context.port.now();
+  const needing = new Set(attention.map((one) => one.episode_id));
+  const running = episodes.filter(
+    (one) => !needing.has(one.episode_id) && !['complete', 'closed'].includes(one.status),
+  );
+  const done = episodes.filter((one) => ['complete', 'closed'].includes(one.status));
+  const shown = everything ? done : done.slice(0, RECENT);
+  const rows = [
+    ...section(
+      'NEEDS YOU',
+      attention.map((one) => attentionCells(one, time_zone, now)),
+    ),
+    ...section(
+      'OPEN',
+      running.map((one) => [one.episode_id, one.status, `${one.steps_done} of ${one.steps} steps`, one.title ?? '']),
+    ),
+    ...section(
+      'DONE',
+      shown.map((one) => doneCells(one, currency)),
+    ),
+  ];
+  const older = done.length - shown.length;
+  return `${await table(rows)}\n${older > 0 ? `(${older} older: --all)\n` : ''}`;
+}
+
+const section = (name: string, rows: string[][]): string[][] =>
+  rows.map((row, index) => [index === 0 ? name : '', ...row]);
+
+function attentionCells(one: Attention, zone: string, now: number): string[] {
+  const risk = one.at_risk ? `, ${one.at_risk.amount ?? 'an unknown amount'} ${one.at_risk.unit} at risk` : '';
+  const since =
+    one.since === null
+      ? ''
+      : one.what === 'held'
+        ? ` ${span(now - Date.parse(one.since))}`
+        : ` since ${clock(one.since, zone).slice(0, 9)}`;
+  return [one.episode_id, one.what, `${one.message}${since}${risk}`, one.command];
+}
+
+const doneCells = (one: Listed, currency: string): string[] => [
+  one.episode_id,
+  one.status,
+  money(one.cost, currency),
+  one.title ?? '',
+];

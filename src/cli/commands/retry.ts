@@ -1,0 +1,32 @@
+import { usage } from '../../errors.ts';
+import { mayRetry, retry } from '../../retry.ts';
+import { episode, required, step } from '../options.ts';
+import { definePaid, PAID_EXITS, paidAnswer, paidOptions, previewAnswer } from '../paid.ts';
+import type { Verb } from '../verbs.ts';
+
+export const verb: Verb = {
+  define(command) {
+    definePaid(
+      command
+        .argument('<id>', 'the episode')
+        .option('--step <step>', 'the step that is paid once more')
+        .option('--reason <text>', 'why; the same reason again is the same request'),
+    );
+  },
+  examples: ['episode retry 2026-W32-0 --step s3 --reason "six fingers"'],
+  exits: PAID_EXITS,
+  endsItself: true,
+  async run(context, { args, options }) {
+    const id = episode(args[0]);
+    const retried = step(options);
+    if (retried === null) throw usage('--step is missing', '--step', 'episode retry --help');
+    const reason = required(options, 'reason');
+    const paid = paidOptions(options);
+    const services = await context.spending();
+    if (options.dryRun) {
+      const { show } = await import('../../show.ts');
+      return previewAnswer(services, await show(services, id), (view) => view.id === retried && mayRetry(view, reason));
+    }
+    return paidAnswer(await retry(services, id, { ...paid, step: retried, reason }));
+  },
+};

@@ -1,0 +1,72 @@
+import * as z from 'zod/mini';
+import { usage, weekUnknown } from '../errors.ts';
+import { durationMs } from '../model/config.ts';
+import { decimal, episodeId, name } from '../model/scalars.ts';
+import { faultOfWeek } from '../model/week.ts';
+
+/** Arguments and option values, each parsed once, each refused with what it should look like. An empty one never means "all". */
+
+export function text(options: Record<string, unknown>, option: string): string | null {
+  const value = options[option];
+  if (value === undefined) return null;
+  if (typeof value !== 'string' || value.trim() === '')
+    throw usage(`--${flag(option)} is empty`, `--${flag(option)}`, 'episode help');
+  return value;
+}
+
+export function required(options: Record<string, unknown>, option: string): string {
+  const value = text(options, option);
+  if (value === null) throw usage(`--${flag(option)} is missing`, `--${flag(option)}`);
+  return value;
+}
+
+const flag = (option: string): string =>
+  option.replace(/[A-Z0-9]+/g, (part) => (/^\d/.test(part) ? part : `-${part.toLowerCase()}`));
+
+export function episode(value: string | undefined): string {
+  if (value !== undefined && z.safeParse(episodeId, value).success) return value;
+  throw usage(`"${value ?? ''}" is no episode ID`, value ?? '', 'an ID looks like 2026-W32-0', 'episode list --all');
+}
+
+export function step(options: Record<string, unknown>): string | null {
+  const value = text(options, 'step');
+  if (value === null || z.safeParse(name, value).success) return value;
+  throw usage(`"${value}" cannot be the name of a step`, value, 'lower-case letters, digits, "-" and "_"');
+}
+
+export function stepNames(options: Record<string, unknown>): string[] {
+  const given = (options.step ?? []) as string[];
+  return given.map((one) => step({ step: one })!);
+}
+
+export function week(options: Record<string, unknown>): string | null {
+  const value = text(options, 'week');
+  const fault = value === null ? null : faultOfWeek(value);
+  if (fault !== null) throw weekUnknown(value!, fault);
+  return value;
+}
+
+/** `30m`, `90s`, `2h`, `1d` or ISO 8601 (`PT30M`), in milliseconds. */
+export function duration(options: Record<string, unknown>, option: string, otherwise: string): number {
+  const value = text(options, option) ?? otherwise;
+  const short = /^(\d{1,6})([smhd])$/.exec(value);
+  if (short)
+    return Number(short[1]) * { s: 1_000, m: 60_000, h: 3_600_000, d: 86_400_000 }[short[2] as 's' | 'm' | 'h' | 'd'];
+  if (/^P(?=\d|T\d)(\d+D)?(T(?=\d)(\d+H)?(\d+M)?(\d+S)?)?$/.test(value)) return durationMs(value);
+  throw usage(`--${flag(option)} ${value} is no duration`, value, 'write 90s, 30m, 2h, 1d or PT30M');
+}
+
+export function amount(options: Record<string, unknown>, option: string): string | null {
+  const value = text(options, option);
+  if (value === null || z.safeParse(decimal, value).success) return value;
+  throw usage(`--${flag(option)} ${value} is no amount`, value, 'write an exact decimal like 2.50');
+}
+
+/** RFC 3339 with offset, in milliseconds. */
+export function instant(value: string, option: string): number {
+  const ms = /^\d{4}-\d\d-\d\dT\d\d:\d\d(:\d\d(\.\d+)?)?(Z|[+-]\d\d:\d\d)$/.test(value)
+    ? Date.parse(value)
+    : Number.NaN;
+  if (!Number.isNaN(ms)) return ms;
+  throw usage(`${option} ${value} is no time with an offset`, value, 'write 2026-08-07T09:00:00+09:00');
+}

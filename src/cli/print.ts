@@ -1,0 +1,25 @@
+import { EpisodeError, isErrno } from '../errors.ts';
+
+/**
+ * Writes the answer to stdout. Throws `COMMITTED_NOT_PRINTED` (74) when something was recorded and the answer cannot be
+ * delivered; a reader that only went away early (`| head`) is nobody's failure otherwise.
+ */
+export async function print(text: string, committed: boolean): Promise<void> {
+  if (text === '') return;
+  try {
+    await new Promise<void>((resolve, reject) => {
+      process.stdout.once('error', reject);
+      process.stdout.write(text, (error) => (error ? reject(error) : resolve()));
+    });
+  } catch (cause) {
+    if (committed) {
+      throw new EpisodeError('COMMITTED_NOT_PRINTED', 'it is recorded, and the answer could not be printed', {
+        subject: 'stdout',
+        hints: ['run the same command again: it prints the answer and changes nothing'],
+        cause,
+      });
+    }
+    if (!isErrno(cause, 'EPIPE'))
+      throw new EpisodeError('IO_ERROR', 'the answer could not be printed', { subject: 'stdout', cause });
+  }
+}

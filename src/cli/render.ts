@@ -1,0 +1,77 @@
+import { tz } from '@date-fns/tz';
+import { format } from 'date-fns/format';
+import type { EpisodeError } from '../errors.ts';
+import type { CostRow, Total } from '../model/episode.ts';
+
+/** How things look to people: one place for errors, money and times. */
+
+/** `what, on which thing`, then what to type next, one line each. */
+export const errorText = (error: EpisodeError): string =>
+  [`episode: ${error.message} [${error.code}]`, ...error.hints.map((hint) => `  ${hint}`)].join('\n');
+
+export const errorDocument = ({ code, message, subject, hints, details }: EpisodeError) => ({
+  code,
+  message,
+  subject,
+  hints,
+  details,
+});
+
+/** `Fri 2026-08-07 09:00 JST` in the show's zone. */
+export const when = (timestamp: string, zone: string): string =>
+  format(Date.parse(timestamp), 'EEE yyyy-MM-dd HH:mm', { in: tz(zone) });
+
+/** `Fri 09:44:10` in the show's zone. */
+export const clock = (timestamp: string, zone: string): string =>
+  format(Date.parse(timestamp), 'EEE HH:mm:ss', { in: tz(zone) });
+
+/** `13 h 56 min`, in the two largest units. */
+export function span(ms: number): string {
+  const minutes = Math.floor(ms / 60_000);
+  if (minutes < 1) return `${Math.max(0, Math.floor(ms / 1000))} s`;
+  if (minutes < 60) return `${minutes} min`;
+  const hours = Math.floor(minutes / 60);
+  return hours < 48 ? `${hours} h ${minutes % 60} min` : `${Math.floor(hours / 24)} d ${hours % 24} h`;
+}
+
+/** `0.40`, `<=0.40` while it is not settled, `?` when nobody says, `free` for what has no row. */
+export function price(row: Pick<CostRow, 'state' | 'amount' | 'unit'> | null | undefined, currency: string): string {
+  if (!row) return 'free';
+  if (row.state === 'released') return '-';
+  const unit = row.unit === currency ? '' : ` ${row.unit}`;
+  if (row.amount === null) return '?';
+  return `${row.state === 'settled' ? '' : '<='}${row.amount}${unit}`;
+}
+
+/** `1.20 settled + up to 0.40 possible, of 20.00 USD`. */
+export function money(totals: readonly Total[], currency: string, budget?: string): string {
+  const total = totals.find(({ unit }) => unit === currency);
+  const parts = [`${total?.settled ?? '0'} settled`];
+  if (total && !isNothing(total.reserved)) parts.push(`up to ${total.reserved} running`);
+  if (total && !isNothing(total.possible)) parts.push(`up to ${total.possible} possible`);
+  if (total && total.unpriced > 0) parts.push(`${total.unpriced} unpriced`);
+  return `${parts.join(' + ')}${budget === undefined ? '' : `, of ${budget}`} ${currency}`;
+}
+
+const isNothing = (amount: string): boolean => /^[0.]+$/.test(amount);
+
+/** Columns of text, each as wide as its widest cell; the last one as it is. */
+export async function table(rows: readonly (readonly string[])[]): Promise<string> {
+  if (rows.length === 0) return '';
+  const { default: Table } = await import('cli-table3');
+  const nothing = { mid: '', top: '', bottom: '', left: '', right: '', middle: '  ' };
+  const chars = {
+    ...{ 'top-mid': '', 'top-left': '', 'top-right': '', 'bottom-mid': '', 'bottom-left': '', 'bottom-right': '' },
+    ...{ 'left-mid': '', 'mid-mid': '', 'right-mid': '', ...nothing },
+  };
+  const drawn = new Table({
+    chars,
+    style: { 'padding-left': 0, 'padding-right': 0, head: [], border: [], compact: true },
+  });
+  drawn.push(...rows.map((row) => [...row]));
+  return drawn
+    .toString()
+    .split('\n')
+    .map((line) => line.trimEnd())
+    .join('\n');
+}

@@ -1,0 +1,33 @@
+/**
+ * The first SIGINT or SIGTERM lets a verb that can end by itself do so: nothing new is started, what is being sent is
+ * waited for. The second one, or any other verb: dies by that signal, as a shell or a scheduler expects. Between two
+ * turns of the event loop no transaction is half written.
+ */
+export function listenToSignals(): { interrupted: AbortSignal; endsItself: boolean; dieIfInterrupted(): void } {
+  const controller = new AbortController();
+  let received: NodeJS.Signals | null = null;
+  const state = { interrupted: controller.signal, endsItself: false, dieIfInterrupted };
+
+  function die(signal: NodeJS.Signals): void {
+    process.removeListener('SIGINT', onSignal);
+    process.removeListener('SIGTERM', onSignal);
+    process.kill(process.pid, signal);
+  }
+  function onSignal(signal: NodeJS.Signals): void {
+    if (received !== null || !state.endsItself) {
+      die(signal);
+      return;
+    }
+    received = signal;
+    process.stderr.write(
+      'episode: stopping; what is being sent is waited for (again: stop at once, and it is held as unknown)\n',
+    );
+    controller.abort();
+  }
+  function dieIfInterrupted(): void {
+    if (received) die(received);
+  }
+  process.on('SIGINT', onSignal);
+  process.on('SIGTERM', onSignal);
+  return state;
+}

@@ -1,0 +1,67 @@
+import { readFileSync, statSync } from 'node:fs';
+import { EpisodeError, isErrno } from './errors.ts';
+
+/** Where credentials are looked for. Values are never written, logged or passed as arguments. */
+export interface CredentialSources {
+  env: NodeJS.ProcessEnv;
+  /** Of the user who runs this: `<config home>/episode/credentials/<NAME>`, readable by nobody else. */
+  configHome: string;
+}
+
+export type Found = { name: string; where: string; value: string };
+
+/**
+ * One credential by the name its provider gives it: the environment, then systemd's `$CREDENTIALS_DIRECTORY`, then a
+ * file of the user's. `null`: nowhere. Throws `CREDENTIAL_EXPOSED` (78) for a file that others can read.
+ */
+export function findCredential(name: string, { env, configHome }: CredentialSources): Found | null {
+  const value = env[name];
+  if (value) return { name, where: 'environment', value };
+  // systemd.exec(5): a directory that only the unit's user can read, on a file system of its own.
+  const directory = env.CREDENTIALS_DIRECTORY;
+  const given = directory ? readSecret(`${directory}/${name}`, 'given') : null;
+  if (given) return { name, where: '$CREDENTIALS_DIRECTORY', value: given };
+  const file = `${configHome}/episode/credentials/${name}`;
+  const kept = readSecret(file, 'own');
+  return kept ? { name, where: file, value: kept } : null;
+}
+
+function readSecret(file: string, kind: 'given' | 'own'): string | null {
+  try {
+    if (kind === 'own' && (statSync(file).mode & 0o077) !== 0) {
+      throw new EpisodeError('CREDENTIAL_EXPOSED', `${file} can be read by others; it is not used`, {
+        subject: file,
+        hints: [`chmod 600 ${file}          and change the key at the provider if somebody may have read it`],
+      });
+    }
+    return readFileSync(file, 'utf8').trim() || null;
+  } catch (error) {
+    if (isErrno(error, 'ENOENT', 'ENOTDIR', 'EISDIR')) return null;
+    throw error;
+  }
+}
+
+/** All that a provider names. Throws `CREDENTIAL_MISSING` (78) with every name that is found nowhere. */
+export function resolveCredentials(
+  provider: string,
+  names: readonly string[],
+  sources: CredentialSources,
+): Record<string, string> {
+  const found = names.map((name) => findCredential(name, sources));
+  const missing = names.filter((_, index) => found[index] === null);
+  if (missing.length > 0) {
+    throw new EpisodeError(
+      'CREDENTIAL_MISSING',
+      `${provider} needs ${missing.join(', ')}, found nowhere; nothing was claimed`,
+      {
+        subject: provider,
+        hints: [
+          `export ${missing[0]}=…`,
+          `or: install -d -m 700 ${sources.configHome}/episode/credentials && install -m 600 /dev/stdin ${sources.configHome}/episode/credentials/${missing[0]}`,
+          'or a systemd unit with LoadCredential=',
+        ],
+      },
+    );
+  }
+  return Object.fromEntries(found.map((one) => [one!.name, one!.value]));
+}

@@ -1,0 +1,80 @@
+import canonicalize from 'canonicalize';
+import { episodeNotFound } from './errors.ts';
+import type { CostRow, Episode, Event, HistoryRecord, Total } from './model/episode.ts';
+import { add } from './model/money.ts';
+import { deliverables, viewSteps, withDerived } from './model/status.ts';
+import { ref, type Transaction, type View } from './store/store.ts';
+
+/** The record of an episode that must exist. Throws `EPISODE_NOT_FOUND` (66). */
+export async function readEpisode(view: View, episodeId: string): Promise<Episode> {
+  const episode = await view.get(ref('episode', episodeId));
+  if (!episode) throw episodeNotFound(episodeId);
+  return episode;
+}
+
+/**
+ * Writes a changed episode: what is derived is derived again, and completion enters the week's history in the same
+ * transaction; so does every later deliverable of a complete episode.
+ */
+export async function saveEpisode(transaction: Transaction, changed: Episode, event: Event): Promise<Episode> {
+  let episode = withDerived({ ...changed, revision: changed.revision + 1, events: [...changed.events, event] });
+  if (episode.status === 'complete') {
+    episode = { ...episode, completed_at: episode.completed_at ?? event.at };
+    await enterHistory(transaction, episode);
+  }
+  transaction.put(ref('episode', episode.episode_id), episode);
+  return episode;
+}
+
+async function enterHistory(transaction: Transaction, episode: Episode): Promise<void> {
+  const name = ref('history', episode.week_id);
+  const group = await transaction.get(name);
+  const before = group?.episodes.find((record) => record.episode_id === episode.episode_id);
+  const record = { ...before, ...historyRecord(episode) };
+  if (before && canonicalize(before) === canonicalize(record)) return;
+  const others = (group?.episodes ?? []).filter((other) => other.episode_id !== episode.episode_id);
+  transaction.put(name, {
+    ...(group ?? { format: 1, week_id: episode.week_id }),
+    revision: (group?.revision ?? 0) + 1,
+    episodes: [...others, record].sort((a, b) => a.sequence - b.sequence),
+  });
+}
+
+/** What the week's history says of a complete episode. */
+function historyRecord(episode: Episode): HistoryRecord {
+  const { media, cover } = deliverables(viewSteps(episode));
+  const attempts = episode.steps.flatMap((step) => step.attempts.map((attempt) => ({ step: step.id, attempt })));
+  return {
+    episode_id: episode.episode_id,
+    week_id: episode.week_id,
+    sequence: episode.sequence,
+    allocation_key: episode.allocation_key,
+    title: episode.plan?.title ?? null,
+    completed_at: episode.completed_at!,
+    media_sha256: media?.sha256 ?? null,
+    cover_sha256: cover?.sha256 ?? null,
+    cost: totals(episode.costs),
+    references: attempts.flatMap(({ step, attempt }) =>
+      attempt.ref === null ? [] : [{ step, provider: attempt.provider, ref: attempt.ref }],
+    ),
+    receipts: episode.publications,
+    migration: episode.migration,
+  };
+}
+
+/** Sums for each unit; units are never added to each other. */
+export function totals(rows: readonly CostRow[]): Total[] {
+  const units = [...new Set(rows.map((row) => row.unit))].sort();
+  return units.map((unit) => {
+    const counted = rows.filter((row) => row.unit === unit && row.state !== 'released');
+    const sum = (state: CostRow['state']) =>
+      add(...counted.flatMap((row) => (row.state === state && row.amount !== null ? [row.amount] : [])));
+    return {
+      unit,
+      settled: sum('settled'),
+      reserved: sum('reserved'),
+      possible: sum('possible'),
+      unpriced: counted.filter((row) => row.amount === null).length,
+    };
+  });
+}

@@ -1,0 +1,83 @@
+import { EpisodeError, stepNotReady } from './errors.ts';
+import { findStep } from './generate.ts';
+import type { Attempt } from './model/episode.ts';
+import { attemptState } from './model/status.ts';
+import { readEpisode, saveEpisode } from './record.ts';
+import { withSettlement } from './spend/attempts.ts';
+import { judged } from './spend/recover.ts';
+import { reportOf, type SpendAnswer, stepResults } from './spend/report.ts';
+import type { SpendServices } from './spend/services.ts';
+
+export type SettleForm = { form: 'accepted'; ref: string } | { form: 'not_accepted' } | { form: 'write_off' };
+
+/**
+ * Records what a person knows of a held step, with who, when and the evidence. Sends nothing and pays nothing.
+ * `accepted`: the task is followed from now on. `not_accepted`: the step is ready again. `write_off`: it stays unknown,
+ * its cost possible, and `retry` may pay once more. The same again changes nothing.
+ * Throws `STEP_NOT_READY` (14) when there is nothing to settle.
+ */
+export async function settle(
+  { store, port, config }: Pick<SpendServices, 'store' | 'port' | 'config'>,
+  episodeId: string,
+  step: string,
+  said: SettleForm & { by: string; evidence: string },
+): Promise<SpendAnswer> {
+  await findStep({ store }, episodeId, step);
+  const episode = await store.transact(async (transaction) => {
+    const known = judged(port, await readEpisode(transaction, episodeId));
+    const attempt = known.steps.find((record) => record.id === step)?.attempts.at(-1);
+    if (attempt && isSettledAs(attempt, said)) return known;
+    refuseUnsettleable(episodeId, step, attempt, said.form);
+    const at = new Date(port.now()).toISOString();
+    const { by, evidence } = said;
+    const settlement = { form: said.form, at, by, evidence, ref: said.form === 'accepted' ? said.ref : null };
+    return saveEpisode(transaction, withSettlement(known, attempt!.attempt_id, settlement), {
+      at,
+      by,
+      event: `settled: ${said.form}`,
+      step,
+      attempt_id: attempt!.attempt_id,
+      evidence,
+    });
+  });
+  return reportOf(
+    { episode, steps: stepResults(episode, new Map([[step, 'proceed']])), failures: [] },
+    config.currency,
+  );
+}
+
+const isSettledAs = (attempt: Attempt, said: SettleForm): boolean =>
+  attempt.settlement?.form === said.form && (said.form !== 'accepted' || attempt.settlement.ref === said.ref);
+
+/** A written-off attempt may still turn out to have been accepted; an accepted one may still be given up. */
+const LEAVES: Record<SettleForm['form'], ReturnType<typeof attemptState>[]> = {
+  accepted: ['unknown', 'written-off'],
+  not_accepted: ['unknown', 'written-off'],
+  write_off: ['unknown', 'accepted', 'running'],
+};
+
+function refuseUnsettleable(
+  episodeId: string,
+  step: string,
+  attempt: Attempt | undefined,
+  form: SettleForm['form'],
+): void {
+  const state = attempt ? attemptState(attempt) : null;
+  if (state !== null && LEAVES[form].includes(state)) return;
+  if (state === 'claimed' || state === 'sending') {
+    throw new EpisodeError(
+      'ATTEMPT_IN_FLIGHT',
+      `step ${step} of ${episodeId} is being sent right now; wait for its outcome`,
+      {
+        subject: `${episodeId}/${step}`,
+        hints: [`episode wait ${episodeId}`],
+      },
+    );
+  }
+  throw stepNotReady(
+    episodeId,
+    step,
+    `it is ${state ?? 'not started'}, and nothing about it is unknown`,
+    `episode show ${episodeId}`,
+  );
+}

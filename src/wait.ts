@@ -1,0 +1,67 @@
+import { EpisodeError, mostImportant, outcomeUnknown, stepFailed } from './errors.ts';
+import type { Episode } from './model/episode.ts';
+import { viewSteps } from './model/status.ts';
+import type { Port } from './port.ts';
+import { type Shown, show } from './show.ts';
+import type { Store } from './store/store.ts';
+
+const POLL_MS = 1_000;
+
+/**
+ * Waits until an episode is complete, or until something of it waits for approval; starts and asks nothing.
+ * Throws `OUTCOME_UNKNOWN` (11), `STEP_FAILED` (12), `EPISODE_CLOSED` (14) when it cannot get there without a person,
+ * `WAIT_TIMEOUT` (75) after `timeoutMs` or when interrupted.
+ */
+export async function wait(
+  services: { store: Store; port: Port; interrupted: AbortSignal },
+  episodeId: string,
+  options: { for: 'complete' | 'approval'; timeoutMs: number },
+): Promise<Shown> {
+  const { port, interrupted } = services;
+  const deadline = port.now() + options.timeoutMs;
+  for (;;) {
+    const episode = await show(services, episodeId);
+    if (isReached(episode, options.for)) return episode;
+    const stuck = stuckOn(episode);
+    if (stuck) throw stuck;
+    if (port.now() >= deadline || interrupted.aborted) throw timedOut(episode, options.for);
+    await port.sleep(Math.min(POLL_MS, deadline - port.now()), interrupted);
+  }
+}
+
+const isReached = (episode: Shown, goal: 'complete' | 'approval'): boolean =>
+  episode.status === 'complete' || (goal === 'approval' && episode.holds.some((hold) => hold.what === 'approval'));
+
+function stuckOn(episode: Episode): EpisodeError | null {
+  const id = episode.episode_id;
+  if (episode.closed) {
+    return new EpisodeError('EPISODE_CLOSED', `${id} was closed: ${episode.closed.reason}`, {
+      subject: id,
+      hints: [`episode show ${id}`],
+    });
+  }
+  const views = viewSteps(episode);
+  const running = views.some((view) => ['claimed', 'sending', 'accepted', 'running'].includes(view.state));
+  if (running) return null;
+  return mostImportant(
+    views.flatMap((view) => {
+      if (view.state === 'unknown' && !view.writtenOff) {
+        return [outcomeUnknown(id, view.id, view.last!.provider, view.last!.outcome?.reason ?? 'no answer')];
+      }
+      if (!view.writtenOff && !['failed', 'canceled', 'rejected'].includes(view.state)) return [];
+      const why =
+        view.last!.rejection?.reason ?? view.last!.outcome?.message ?? view.last!.remote?.reason ?? view.state;
+      return [stepFailed(id, view.id, view.last!.provider, why)];
+    }),
+  );
+}
+
+const timedOut = (episode: Episode, goal: string): EpisodeError =>
+  new EpisodeError(
+    'WAIT_TIMEOUT',
+    `${episode.episode_id} is ${episode.status}, not yet ${goal === 'approval' ? 'at a gate' : goal}`,
+    {
+      subject: episode.episode_id,
+      hints: [`episode show ${episode.episode_id}`, `episode wait ${episode.episode_id} --for ${goal}`],
+    },
+  );
