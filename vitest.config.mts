@@ -4,6 +4,7 @@ export default defineConfig({
   define: { __VERSION__: '"0.0.0-test"' },
   test: {
     include: ['test/**/*.test.ts'],
+    globalSetup: 'test/build-program.ts',
     // Real processes, real ffmpeg: a slow, shared machine must not turn a right answer into a failure.
     testTimeout: 60_000,
     hookTimeout: 60_000,

@@ -23,8 +23,8 @@ export interface AllocateRequest {
   key: string;
   /** The week that was asked for or follows from the slot; `null`: the one of `now`. */
   week: string | null;
-  /** The week of now, in the show's or schedule's zone. */
-  currentWeek: string;
+  /** The week of now, in the show's or schedule's zone; asked for only when it matters. */
+  currentWeek: () => string;
   schedule: string | null;
   slot: string | null;
   timeZone: string;
@@ -123,7 +123,7 @@ async function create(
   request: AllocateRequest,
 ): Promise<Allocation> {
   const { ledger, hash } = await nameKey(transaction, request);
-  const weekId = request.week ?? request.currentWeek;
+  const weekId = request.week ?? request.currentWeek();
   const index = await transaction.get(ref('week', weekId));
   await refuseIncomplete(transaction, weekId, index, hash, request.key);
   const highest = index?.highest ?? -1;

@@ -2,12 +2,19 @@ import * as z from 'zod/mini';
 import { readIfThere } from './durable.ts';
 import { asEpisodeError, configuration, EpisodeError, planInvalid } from './errors.ts';
 import { readRecord } from './json/record.ts';
-import { Config, providerNames } from './model/config.ts';
+import { Config, providerNames, unknownZones } from './model/config.ts';
 import { describeIssues } from './model/issues.ts';
 import { faultsOfPlan, Plan } from './model/plan.ts';
 import type { Disk } from './port.ts';
 
-/** `pipeline.json` of the show, validated whole. Throws `CONFIGURATION` (78), `FORMAT_NEWER` (65). */
+/** A configuration whose zones were looked up in the platform's data. Throws `CONFIGURATION` (78). */
+export function checkZones(config: Config): Config {
+  const faults = unknownZones(config);
+  if (faults.length > 0) throw configuration(faults);
+  return config;
+}
+
+/** `pipeline.json` of the show, validated whole but for `checkZones`. Throws `CONFIGURATION` (78), `FORMAT_NEWER` (65). */
 export async function loadConfig(disk: Disk, root: string): Promise<Config> {
   const value = await readInput(disk, `${root}/pipeline.json`, 'pipeline.json', (message) => configuration([message]));
   const result = z.safeParse(Config, value);

@@ -1,7 +1,7 @@
 import { existsSync, lstatSync } from 'node:fs';
 import { homedir, userInfo } from 'node:os';
 import { dirname, resolve } from 'node:path';
-import { loadConfig } from '../config.ts';
+import { checkZones, loadConfig } from '../config.ts';
 import type { CredentialSources } from '../credentials.ts';
 import { EpisodeError, isErrno, notOwner, usage } from '../errors.ts';
 import type { Config } from '../model/config.ts';
@@ -33,6 +33,8 @@ export interface Context {
   /** The show's directory. Throws `NOT_A_SHOW` (78). */
   root(): string;
   config(): Promise<Config>;
+  /** The same before its zones are looked up, which costs as much as the rest of a replay. */
+  configWithoutZones(): Promise<Config>;
   /** To read. */
   reading(): Store;
   /** To write. Throws `NOT_OWNER` (77). */
@@ -71,7 +73,8 @@ export function createContext(parts: ContextParts): Context {
       root ??= findRoot(options.root, env, cwd);
       return root;
     },
-    config() {
+    config: async () => checkZones(await context.configWithoutZones()),
+    configWithoutZones() {
       config ??= loadConfig(port.disk, this.root());
       return config;
     },

@@ -2,12 +2,13 @@ import { tz } from '@date-fns/tz';
 import { format } from 'date-fns/format';
 import type { EpisodeError } from '../errors.ts';
 import type { CostRow, Total } from '../model/episode.ts';
+import { oneLine } from './printable.ts';
 
 /** How things look to people: one place for errors, money and times. */
 
 /** `what, on which thing`, then what to type next, one line each. */
-export const errorText = (error: EpisodeError): string =>
-  [`episode: ${error.message} [${error.code}]`, ...error.hints.map((hint) => `  ${hint}`)].join('\n');
+export const errorText = ({ message, code, hints }: EpisodeError): string =>
+  [`episode: ${message} [${code}]`, ...hints.map((hint) => `  ${hint}`)].map(oneLine).join('\n');
 
 export const errorDocument = ({ code, message, subject, hints, details }: EpisodeError) => ({
   code,

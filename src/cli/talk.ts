@@ -1,3 +1,5 @@
+import { oneLine } from './printable.ts';
+
 /** What is said on stderr while a command works; results go to stdout. */
 export interface Talk {
   note(line: string): void;
@@ -12,13 +14,6 @@ interface Terminal {
   columns?: number;
   write(text: string): unknown;
 }
-
-/** Provider text may hold escape sequences; a terminal must never see them. */
-export const printable = (line: string): string =>
-  line.replace(
-    /[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u200e\u200f\u202a-\u202e\u2066-\u2069]/g,
-    (char) => `\\u${char.charCodeAt(0).toString(16).padStart(4, '0')}`,
-  );
 
 const REDRAW_MS = 100;
 
@@ -45,7 +40,7 @@ export function createTalk(terminal: Terminal, quiet: boolean, now: () => number
     note(line) {
       if (quiet) return;
       clear();
-      terminal.write(`${printable(line)}\n`);
+      terminal.write(`${oneLine(line)}\n`);
     },
     progress(name, fraction) {
       if (quiet || terminal.isTTY !== true) return;

@@ -3,7 +3,7 @@ import { EpisodeError } from '../errors.ts';
 
 /**
  * A file format that is taken as media, known by its first bytes. ffmpeg is always told which one to read: left to
- * guess, it takes a playlist named `.mp4` and opens the files that it lists, and it reads patterns into names like `%d.png`.
+ * guess, it takes a playlist named `.mp4` and opens the files that it lists, and reads patterns into names like `%d.png`.
  */
 export interface Container {
   name: string;
@@ -90,21 +90,17 @@ export async function identify(path: string): Promise<Container> {
     const head = await readAt(file, 0, HEAD_BYTES);
     const format = FORMATS.find((each) => each.begins(head));
     if (!format) throw notWhole(path, describe(head));
-    const strict = !(format.demuxer === 'wav' && isOpenEnded(head.readUInt32LE(4)));
-    if (strict && (await format.cut?.(file, size)))
-      throw notWhole(path, `the end of the ${format.name} file is missing`);
-    return { name: format.name, demuxer: format.demuxer, still: format.still ?? false, strict };
+    const { name, demuxer, still = false, cut } = format;
+    const strict = !(demuxer === 'wav' && isOpenEnded(head.readUInt32LE(4)));
+    if (strict && (await cut?.(file, size))) throw notWhole(path, `the end of the ${name} file is missing`);
+    return { name, demuxer, still, strict };
   } finally {
     await file.close();
   }
 }
 
-export const notWhole = (path: string, what: string, cause?: unknown): EpisodeError =>
-  new EpisodeError('MEDIA_NOT_WHOLE', `${path} is not whole media: ${what}`, {
-    subject: path,
-    details: { what },
-    cause,
-  });
+export const notWhole = (path: string, what: string): EpisodeError =>
+  new EpisodeError('MEDIA_NOT_WHOLE', `${path} is not whole media: ${what}`, { subject: path, details: { what } });
 
 function describe(head: Buffer): string {
   if (head.every((byte) => byte === 0)) return 'it begins with nothing but zero bytes';

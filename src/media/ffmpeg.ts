@@ -21,23 +21,15 @@ export interface Ffmpeg {
   run(args: readonly string[], options: Omit<ToolOptions, 'path'>): Promise<FfmpegEnd>;
 }
 
-/** stdin is not ours to read; every message carries its level, so that file names and metadata cannot pass for errors. */
+/** Every message carries its level, so that file names and metadata cannot pass for errors. */
 const ALWAYS = ['-nostdin', '-hide_banner', '-nostats', '-loglevel', 'level+info'];
 
 const ERROR_LINE = /\[(?:error|fatal|panic)\] (.*)/;
 const MAX_ERRORS = 20;
 
-/** An ffmpeg that is looked for on first use: what renders nothing needs none. `env` gives `PATH` and `EPISODE_FFMPEG`. */
+/** An ffmpeg that is looked for on first use, as what renders nothing needs none. `env` gives `PATH` and `EPISODE_FFMPEG`. */
 export function createFfmpeg(env: Readonly<Record<string, string | undefined>>): Ffmpeg {
-  let found: Promise<FoundFfmpeg> | undefined;
-
-  const locate = (): Promise<FoundFfmpeg> => {
-    found ??= findFfmpeg(env).catch((error: unknown) => {
-      found = undefined; // a worker that lives on sees the one that is installed meanwhile
-      throw error;
-    });
-    return found;
-  };
+  const locate = remembered(() => findFfmpeg(env));
 
   const run: Ffmpeg['run'] = async (args, options) => {
     const { path } = await locate();
@@ -55,21 +47,24 @@ export function createFfmpeg(env: Readonly<Record<string, string | undefined>>):
     return { code, errors };
   };
 
-  let filters: Promise<ReadonlySet<string>> | undefined;
-
-  /** Lines like ` T.C drawtext          V->V       Draw text …`. */
-  const listFilters = async (): Promise<ReadonlySet<string>> => {
+  /** Of lines like ` T.C drawtext          V->V       Draw text …`. */
+  const filters = remembered(async () => {
     const names = new Set<string>();
     await run(['-filters'], { cwd: '/', onOutput: (line) => names.add(line.trim().split(/\s+/)[1] ?? '') });
     return names;
-  };
+  });
 
-  return {
-    locate,
-    run,
-    async has(filter) {
-      filters ??= listFilters();
-      return (await filters).has(filter);
-    },
+  return { locate, run, has: async (filter) => (await filters()).has(filter) };
+}
+
+/** Asks once and keeps the answer, but never a failure: a worker that lives on sees what is installed meanwhile. */
+function remembered<T>(ask: () => Promise<T>): () => Promise<T> {
+  let answer: Promise<T> | undefined;
+  return () => {
+    answer ??= ask().catch((error: unknown) => {
+      answer = undefined;
+      throw error;
+    });
+    return answer;
   };
 }

@@ -35,9 +35,11 @@ export async function findFfmpeg(env: Readonly<Record<string, string | undefined
     if (found) return found;
     throw missing(`there is no ffmpeg at ${path}, which EPISODE_FFMPEG names`);
   }
-  const packaged = packagedPath();
-  const found = (await probe(ON_PATH, env.PATH)) ?? (packaged && (await probe(packaged, env.PATH)));
-  if (found) return found;
+  for (const where of [() => ON_PATH, packagedPath]) {
+    const path = where();
+    const found = path && (await probe(path, env.PATH));
+    if (found) return found;
+  }
   throw missing(`there is no ffmpeg on PATH, and no package ${PACKAGE}`);
 }
 

@@ -29,8 +29,8 @@ export async function render(ffmpeg: Ffmpeg, args: readonly string[], options: R
   if (/No space left on device|Disk quota exceeded/.test(said)) {
     throw Object.assign(new Error(`no space left on device for ${cwd}`), { code: 'ENOSPC' });
   }
-  if (code !== 0)
-    throw new EpisodeError('TOOL_FAILED', `ffmpeg failed: ${said || `exit ${code}`}`, { subject: 'ffmpeg' });
+  if (code === 0) return;
+  throw new EpisodeError('TOOL_FAILED', `ffmpeg failed: ${said || `exit ${code}`}`, { subject: 'ffmpeg' });
 }
 
 /**
@@ -42,38 +42,20 @@ const REPEATABLE = [
   ...['-flags:v', '+bitexact', '-flags:a', '+bitexact'],
 ];
 
-const AAC = ['-c:a', 'aac', '-b:a', '160k', '-ar', '48000', '-ac', '2'];
-
-/** What every player and platform takes: H.264 (yuv420p, BT.709) and AAC in an MP4 that starts before it is all there. */
-export const filmOutput = (fps: number, file: string): string[] => [
-  ...[
-    '-c:v',
-    'libx264',
-    '-preset',
-    'veryfast',
-    '-crf',
-    '18',
-    '-pix_fmt',
-    'yuv420p',
-    '-threads:v',
-    '4',
-    '-r',
-    String(fps),
-  ],
+const H264 = [
+  ...['-c:v', 'libx264', '-preset', 'veryfast', '-crf', '18', '-pix_fmt', 'yuv420p', '-threads:v', '4'],
   ...['-colorspace', 'bt709', '-color_primaries', 'bt709', '-color_trc', 'bt709', '-color_range', 'tv'],
-  ...[...AAC, ...REPEATABLE, '-movflags', '+faststart', '-f', 'mp4', file],
+];
+const AAC = ['-c:a', 'aac', '-b:a', '160k', '-ar', '48000', '-ac', '2'];
+/** It starts to play before it is all there. */
+const MP4 = ['-movflags', '+faststart', '-f', 'mp4'];
+
+/** What every player and platform takes. */
+export const filmOutput = (fps: number, file: string): string[] => [
+  ...[...H264, '-r', String(fps), ...AAC, ...REPEATABLE, ...MP4, file],
 ];
 
-/** AAC in an M4A. */
-export const soundOutput = (file: string): string[] => [
-  ...AAC,
-  ...REPEATABLE,
-  '-movflags',
-  '+faststart',
-  '-f',
-  'mp4',
-  file,
-];
+export const soundOutput = (file: string): string[] => [...AAC, ...REPEATABLE, ...MP4, file];
 
 /** One frame as PNG. */
 export const stillOutput = (file: string): string[] => [

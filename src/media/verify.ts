@@ -11,7 +11,7 @@ export interface Media {
   container: Container;
   /** 0 for an image. */
   duration_seconds: number;
-  /** `width` and `height` as shown, after rotation; `fps` on average; `seconds` from the start of the file to the last frame's end. */
+  /** `width` and `height` as shown, after rotation; `fps` on average; `seconds` until the last frame's end. */
   video: { width: number; height: number; frames: number; seconds: number; fps: number } | null;
   audio: { seconds: number } | null;
 }
@@ -26,7 +26,7 @@ const SHORT_SECONDS = 0.15;
  * Decodes all of `path` and says what is in it; resolves only for a whole `kind`.
  * Throws `MEDIA_NOT_WHOLE` (76) naming the file and what is wrong: empty, cut, damaged, no media, other media.
  * Also `FFMPEG_MISSING` (78), `TOOL_FAILED` (74) when ffmpeg was killed, the signal's reason, and errno errors.
- * A stream without any marks of its length (bare MP3 or AAC, MPEG-TS) that is cut between frames cannot be told from a whole one.
+ * A stream without any mark of its length (bare MP3 or AAC, MPEG-TS) that is cut between frames looks whole.
  */
 export async function verifyMedia(ffmpeg: Ffmpeg, path: string, kind: MediaKind, signal?: AbortSignal): Promise<Media> {
   const media = await decodeMedia(ffmpeg, path, signal);
@@ -91,7 +91,7 @@ const describePicture = ({ width, height, frames, startSeconds, endSeconds }: Tr
   fps: frames / (endSeconds - startSeconds),
 });
 
-/** Of `[info]   Duration: 00:01:02.50, start: …`, else 0; tags of the file are indented deeper and cannot look like it. */
+/** Of `[info]   Duration: 00:01:02.50, start: …`, else 0; tags of the file are indented deeper. */
 function declaredSeconds(line: string): number {
   const [, hours, minutes, seconds] = /^\[info\] {3}Duration: (\d+):(\d\d):(\d\d\.\d+),/.exec(line) ?? [];
   return hours ? Number(hours) * 3600 + Number(minutes) * 60 + Number(seconds) : 0;

@@ -6,7 +6,8 @@ import { isTimeZone } from './week.ts';
  * `pipeline.json`: validated whole, unknown fields are errors. Fields that a default fills are filled here, so that the
  * rest of the program knows no default.
  */
-export const timeZone = z.string().check(z.refine(isTimeZone, 'an IANA time zone like Asia/Tokyo'));
+/** Its shape; whether the platform knows the zone costs more to ask than the rest of a replayed `allocate` (`unknownZones`). */
+export const timeZone = z.string().check(z.regex(/^[A-Za-z][A-Za-z0-9_+/-]*$/, 'an IANA time zone like Asia/Tokyo'));
 
 export const currency = z.string().check(z.regex(/^[A-Z]{3}$/, 'an ISO 4217 currency like USD'));
 
@@ -97,6 +98,15 @@ export const Config = z.strictObject({
   ),
 });
 export type Config = z.infer<typeof Config>;
+
+/** Zones that the platform's data does not know, each as a fault of `pipeline.json`. */
+export const unknownZones = (config: Config): string[] =>
+  [['time_zone', config.time_zone] as const, ...zonesOfSchedules(config)].flatMap(([where, zone]) =>
+    zone === undefined || isTimeZone(zone) ? [] : [`${where}: "${zone}" is no time zone; write e.g. Asia/Tokyo`],
+  );
+
+const zonesOfSchedules = (config: Config) =>
+  Object.entries(config.schedules).map(([name, { time_zone }]) => [`schedules.${name}.time_zone`, time_zone] as const);
 
 /** Providers that need no entry in `pipeline.json`. */
 export const BUILT_IN = ['assembly', 'local'] as const;

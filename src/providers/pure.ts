@@ -34,8 +34,8 @@ export function createPureProvider({ name, type, kinds, make }: Pure): Provider 
     }),
     async submit(submission, events, signal) {
       try {
-        if (!kinds.includes(submission.kind))
-          throw new Refused(`${name} makes ${kinds.join(', ')}, not ${submission.kind}`);
+        const { kind } = submission;
+        if (!kinds.includes(kind)) throw new Refused(`${name} makes ${kinds.join(', ')}, not ${kind}`);
         return { outcome: 'completed', files: await make(submission, (fraction) => events.progress(fraction), signal) };
       } catch (error) {
         return released(error, signal);
@@ -48,12 +48,12 @@ export function createPureProvider({ name, type, kinds, make }: Pure): Provider 
 
 /** Whatever went wrong, nothing was bought. Only a bug is thrown on. */
 function released(error: unknown, signal: AbortSignal): SubmitOutcome {
-  if (signal.aborted)
-    return { outcome: 'released', reason: 'aborted', message: 'the render was stopped', billable: 'no' };
+  const nothingBought = { outcome: 'released', billable: 'no' } as const;
+  if (signal.aborted) return { ...nothingBought, reason: 'aborted', message: 'the render was stopped' };
   const reason = reasonOf(error);
   if (reason === null || !(error instanceof Error)) throw error;
   const hints = error instanceof EpisodeError ? error.hints : [];
-  return { outcome: 'released', reason, message: [error.message, ...hints].join('\n'), billable: 'no' };
+  return { ...nothingBought, reason, message: [error.message, ...hints].join('\n') };
 }
 
 function reasonOf(error: unknown): string | null {

@@ -18,7 +18,7 @@ export function requestFor(key: string, week: string): AllocateRequest {
     source: 'typed',
     key,
     week,
-    currentWeek: week,
+    currentWeek: () => week,
     schedule: null,
     slot: null,
     timeZone: 'Asia/Tokyo',

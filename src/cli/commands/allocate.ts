@@ -1,6 +1,6 @@
 import { resolve } from 'node:path';
 import { type AllocateRequest, allocate } from '../../allocate.ts';
-import { loadPlan } from '../../config.ts';
+import { checkZones, loadPlan } from '../../config.ts';
 import { EpisodeError, unstableKey, usage, weekUnknown } from '../../errors.ts';
 import type { Config } from '../../model/config.ts';
 import { weekOfDate, weekOfInstant } from '../../model/week.ts';
@@ -41,7 +41,7 @@ export const verb: Verb = {
 };
 
 async function readRequest(context: Context, options: Record<string, unknown>): Promise<AllocateRequest> {
-  const config = await context.config();
+  const config = await context.configWithoutZones();
   const key = text(options, 'key');
   const schedule = text(options, 'schedule');
   const slot = text(options, 'slot');
@@ -68,13 +68,13 @@ async function typed(context: Context, config: Config, key: string, asked: Asked
     throw usage(`a key has at most ${LONGEST_KEY} characters and no control characters`, '--key');
   }
   const now = context.port.now();
-  const fromSlot = asked.slot === null ? null : weekOfSlot(asked.slot, config.time_zone);
+  const fromSlot = asked.slot === null ? null : weekOfSlot(asked.slot, () => checkZones(config).time_zone);
   return {
     ...(await common(context, config, asked, config.time_zone)),
     source: 'typed',
     key,
     week: agreed(asked.week, fromSlot, asked.slot),
-    currentWeek: weekOfInstant(now, config.time_zone),
+    currentWeek: () => weekOfInstant(now, checkZones(config).time_zone),
     schedule: null,
     slot: asked.slot,
     schedulePlan: null,
@@ -89,7 +89,8 @@ async function refusalOf(key: string, reason: string | null, context: Context): 
   return why === null ? null : unstableKey(key, why);
 }
 
-async function scheduled(context: Context, config: Config, name: string, asked: Asked): Promise<AllocateRequest> {
+async function scheduled(context: Context, unchecked: Config, name: string, asked: Asked): Promise<AllocateRequest> {
+  const config = checkZones(unchecked);
   const schedule = config.schedules[name];
   if (!schedule) {
     const known = Object.keys(config.schedules);
@@ -110,7 +111,7 @@ async function scheduled(context: Context, config: Config, name: string, asked: 
     source: 'schedule',
     key: derived.key,
     week: agreed(asked.week, derived.week, derived.slot),
-    currentWeek: derived.week,
+    currentWeek: () => derived.week,
     schedule: name,
     slot: derived.slot,
     schedulePlan: schedule.plan
@@ -129,8 +130,8 @@ async function common({ port, cwd }: Context, config: Config, { plan, reason, is
   };
 }
 
-function weekOfSlot(slot: string, zone: string): string {
-  if (!/^\d{4}-\d\d-\d\d$/.test(slot)) return weekOfInstant(instant(slot, '--slot'), zone);
+function weekOfSlot(slot: string, zone: () => string): string {
+  if (!/^\d{4}-\d\d-\d\d$/.test(slot)) return weekOfInstant(instant(slot, '--slot'), zone());
   const found = weekOfDate(slot);
   if (found === null) throw usage(`--slot ${slot} is no date of the calendar`, slot);
   return found;

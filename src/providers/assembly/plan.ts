@@ -22,18 +22,20 @@ export interface Shot {
 }
 
 const COVER = 'cover';
-const MAX_OWN_FPS = 60;
+const DEFAULT_FPS = 30;
+/** Rates that a film takes over from its first clip: a slide show or a screen recording says nothing about the others. */
+const OWN_FPS = { min: 10, max: 60 };
 
 /**
- * Lays out `clips` in their order. Narration that is longer than the pictures is not cut off: the last picture stays until
- * it ends. Throws `Refused` when no film can be made of them.
+ * Lays out `clips` in their order. Narration that is longer than the pictures is not cut off: the last picture stays
+ * until it ends. Throws `Refused` when no film can be made of them.
  */
 export function planFilm(clips: readonly Clip[], params: AssemblyParams): FilmPlan {
   const coverClip = clips.find((clip) => clip.name === COVER);
   const pictures = clips.filter((clip) => clip !== coverClip && clip.media.kind !== 'audio');
   const narration = clips.filter((clip) => clip !== coverClip && clip.media.kind === 'audio');
   const first = pictures.find((clip) => clip.media.kind === 'video')?.media.video;
-  const ownFps = first && first.fps <= MAX_OWN_FPS ? first.fps : 30;
+  const ownFps = first && first.fps >= OWN_FPS.min && first.fps <= OWN_FPS.max ? first.fps : DEFAULT_FPS;
   const fps = params.fps ?? ownFps;
 
   const shots = pictures.map((clip) => {
@@ -62,8 +64,9 @@ function planCover(clip: Clip | undefined, { cover }: AssemblyParams, seconds: n
     throw new Refused(`params: cover.at_seconds: ${atSeconds} is past the end of the film (${seconds.toFixed(2)} s)`);
   }
   if (cover) throw new Refused(`params: cover: the input named ${COVER} is the cover already`);
-  if (clip.media.kind !== 'image')
+  if (clip.media.kind !== 'image') {
     throw new Refused(`input ${COVER}: ${clip.path} is ${clip.media.kind}, not an image`);
+  }
   return { clip };
 }
 

@@ -35,14 +35,17 @@ export async function captionFilter(
   if (lines.every((line) => line === '')) return '';
   const font = await findFont();
   if (!font || !(await ffmpeg.has('drawtext'))) {
-    onNote(
-      `the caption is left out: ${font ? 'this ffmpeg has no drawtext filter' : 'no font was found, e.g. DejaVu Sans'}`,
-    );
+    const lacking = font ? 'this ffmpeg has no drawtext filter' : 'no font was found, e.g. DejaVu Sans';
+    onNote(`the caption is left out: ${lacking}`);
     return '';
   }
   await writeFile(join(directory, 'caption.txt'), lines.join('\n'));
-  const look = `fontsize=${size}:fontcolor=white:line_spacing=${Math.round(size / 4)}:box=1:boxcolor=black@0.5:boxborderw=${Math.round(size / 2)}`;
-  return `drawtext=textfile=caption.txt:expansion=none:fontfile='${font}':${look}:x=(w-text_w)/2:y=(h-text_h)/2,`;
+  return `${[
+    ...['drawtext=textfile=caption.txt', 'expansion=none', `fontfile='${font}'`],
+    ...[`fontsize=${size}`, 'fontcolor=white', `line_spacing=${Math.round(size / 4)}`],
+    ...['box=1', 'boxcolor=black@0.5', `boxborderw=${Math.round(size / 2)}`],
+    ...['x=(w-text_w)/2', 'y=(h-text_h)/2'],
+  ].join(':')},`;
 }
 
 async function findFont(): Promise<string | undefined> {

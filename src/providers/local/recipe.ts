@@ -21,6 +21,7 @@ const BREATH_SECONDS = 0.5;
 export function film(params: FilmParams, caption: string, voice: Voice | null): Recipe {
   const frames = Math.round(lengthOf(params, voice) * params.fps);
   const seconds = frames / params.fps;
+  const picture = `[0:v]${pictureFilters(caption)},trim=end_frame=${frames}[v]`;
   return {
     kind: 'video',
     file: 'video.mp4',
@@ -29,11 +30,7 @@ export function film(params: FilmParams, caption: string, voice: Voice | null): 
     args: [
       ...generated(`${patternOf(params)}:r=${params.fps}`),
       ...soundInputs(params, voice),
-      ...[
-        '-filter_complex',
-        `[0:v]${pictureFilters(caption)},trim=end_frame=${frames}[v];${soundGraph(1, seconds, voice)}`,
-      ],
-      ...['-map', '[v]', '-map', '[a]'],
+      ...['-filter_complex', `${picture};${soundGraph(1, seconds, voice)}`, '-map', '[v]', '-map', '[a]'],
       ...filmOutput(params.fps, 'video.mp4'),
     ],
   };

@@ -38,8 +38,9 @@ export async function speak(ffmpeg: Ffmpeg, text: string, options: SpeakOptions)
         said ||= line;
       },
     });
-    if (code !== 0)
+    if (code !== 0) {
       throw new EpisodeError('TOOL_FAILED', `espeak-ng failed: ${said || `exit ${code}`}`, { subject: 'espeak-ng' });
+    }
   } catch (error) {
     if (!(error instanceof NotStarted)) throw error;
     onNote('nothing is spoken: there is no espeak-ng (apt-get install espeak-ng)');
