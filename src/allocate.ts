@@ -9,7 +9,7 @@ import {
 } from './errors.ts';
 import { fingerprint } from './fingerprint.ts';
 import type { Episode, EpisodeStatus } from './model/episode.ts';
-import { episodeIdOf, sequenceOf } from './model/episode-id.ts';
+import { episodeIdOf } from './model/episode-id.ts';
 import type { Key, Ledger, Week } from './model/ledger.ts';
 import type { Plan } from './model/plan.ts';
 import { deriveStatus, withDerived } from './model/status.ts';
@@ -21,10 +21,12 @@ export interface AllocateRequest {
   /** Which kind of key it is: a typed `friday@…` is not the scheduled one. */
   source: 'typed' | 'schedule';
   key: string;
-  /** The week that was asked for or follows from the slot; `null`: the one of `now`. */
+  /** The week that was asked for, or follows from a slot that was: a key on record must be in it. `null`: any. */
   week: string | null;
-  /** The week of now, in the show's or schedule's zone; asked for only when it matters. */
+  /** Else the week of a new episode: that of the schedule's slot or of now, in its zone; asked for only when it matters. */
   currentWeek: () => string;
+  /** Whether that week follows from this machine's clock alone, which must then not be behind the ledger. */
+  byClock: boolean;
   schedule: string | null;
   slot: string | null;
   timeZone: string;
@@ -127,11 +129,12 @@ async function create(
   const index = await transaction.get(ref('week', weekId));
   await refuseIncomplete(transaction, weekId, index, hash, request.key);
   const highest = index?.highest ?? -1;
-  const stray = await findStray(port, root, { week_id: weekId, highest });
+  const recorded = new Set(Object.keys(index?.episodes ?? {}));
+  const stray = await findStray(port, root, { week_id: weekId, highest, recorded });
   if (stray) throw ledgerIncomplete(stray.path, stray.fault, ...strayHints(stray.path));
   if (request.refuseNew) throw request.refuseNew;
   const now = port.now();
-  if (request.week === null && now < transaction.headAt - CLOCK_TOLERANCE_MS) {
+  if (request.byClock && now < transaction.headAt - CLOCK_TOLERANCE_MS) {
     throw clockBehind(iso(now), iso(transaction.headAt));
   }
 
@@ -187,9 +190,6 @@ async function refuseIncomplete(
     const missing = transaction.nameOf(ref('episode', lost));
     throw ledgerIncomplete(missing, `${missing} is missing`);
   }
-  const beyond = [...indexed].find((episodeId) => sequenceOf(episodeId) > index!.highest);
-  if (beyond !== undefined)
-    throw ledgerIncomplete(file, `${file} holds ${beyond} and calls ${index!.highest} its highest sequence`);
 }
 
 function newEpisode(request: AllocateRequest, weekId: string, sequence: number, at: string, by: string): Episode {

@@ -1,10 +1,10 @@
 import * as z from 'zod/mini';
-import { ensureDirectory, listIfThere, readIfThere, syncDirectory, writeNew } from './durable.ts';
+import { ensureDirectory, namesIn, readIfThere, statIn, syncDirectory, writeNew } from './durable.ts';
 import { asEpisodeError, ledgerIncomplete, recordDamaged } from './errors.ts';
 import { readRecord } from './json/record.ts';
 import { format } from './json/strict-json.ts';
 import { episodeIdOf } from './model/episode-id.ts';
-import type { Port } from './port.ts';
+import type { Disk, Port } from './port.ts';
 
 /** `episodes/<episode_id>/episode.json`: which ledger made this directory, so that a restored backup shows. */
 const Stamp = z.looseObject({
@@ -22,41 +22,49 @@ const SMALL_DIRECTORY_BYTES = 64 * 1024;
 /** In a large show, sequences beyond the highest whose names are tried one by one. */
 const PROBED = 64;
 
+/** What the ledger knows of a week. */
+interface KnownWeek {
+  week_id: string;
+  highest: number;
+  /** IDs on record. */
+  recorded: ReadonlySet<string>;
+}
+
 /**
  * Something under `episodes/` that says this week knows more than the ledger: a stamped directory without a record, the
  * directory of the very ID about to be given, or a weekly name from before the versioned ones. `null` if there is nothing.
  */
 export async function findStray(
-  port: Port,
+  { disk }: Port,
   root: string,
-  week: { week_id: string; highest: number },
+  week: KnownWeek,
 ): Promise<{ path: string; fault: string } | null> {
   for (const legacy of legacyNames(week.week_id)) {
-    if (await port.disk.lstat(`${root}/episodes/${legacy}`)) {
-      const path = `episodes/${legacy}`;
+    const path = `episodes/${legacy}`;
+    if (await statIn(disk, root, path)) {
       return { path, fault: `${path} carries a weekly name of ${week.week_id} from before the versioned ones` };
     }
   }
-  for (const sequence of await laterSequences(port, root, week)) {
+  for (const sequence of await unrecordedSequences(disk, root, week)) {
     const episodeId = episodeIdOf(week.week_id, sequence);
     const path = `episodes/${episodeId}`;
-    if (!(await port.disk.lstat(`${root}/${path}`))) continue;
+    if (!(await statIn(disk, root, path))) continue;
     if (sequence === week.highest + 1) return { path, fault: `${path} is there, and no record of it` };
-    if (await port.disk.lstat(`${root}/${stampPath(episodeId)}`)) {
+    if (await statIn(disk, root, stampPath(episodeId))) {
       return { path, fault: `${path} was made by a ledger, and no record of it is here` };
     }
   }
   return null;
 }
 
-async function laterSequences(port: Port, root: string, week: { week_id: string; highest: number }): Promise<number[]> {
-  const size = (await port.disk.lstat(`${root}/episodes`))?.size ?? 0;
+async function unrecordedSequences(disk: Disk, root: string, week: KnownWeek): Promise<number[]> {
+  const size = (await statIn(disk, root, 'episodes'))?.size ?? 0;
   if (size > SMALL_DIRECTORY_BYTES) return Array.from({ length: PROBED }, (_, index) => week.highest + 1 + index);
   const prefix = `${week.week_id}-`;
-  return (await listIfThere(port.disk, `${root}/episodes`))
+  return (await namesIn(disk, root, 'episodes'))
     .filter((name) => name.startsWith(prefix) && /^(0|[1-9]\d*)$/.test(name.slice(prefix.length)))
+    .filter((name) => !week.recorded.has(name))
     .map((name) => Number(name.slice(prefix.length)))
-    .filter((sequence) => sequence > week.highest)
     .sort((a, b) => a - b);
 }
 

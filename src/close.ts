@@ -1,14 +1,16 @@
-import { attemptInFlight, outcomeUnknown } from './errors.ts';
+import { attemptInFlight } from './errors.ts';
+import { isOpen } from './model/attempt.ts';
 import type { Episode } from './model/episode.ts';
-import { isOpen, viewSteps } from './model/status.ts';
+import { viewSteps } from './model/status.ts';
 import type { Port } from './port.ts';
 import { readEpisode, saveEpisode } from './record.ts';
+import { standingOf } from './spend/ends.ts';
 import { judged } from './spend/recover.ts';
 import type { Store } from './store/store.ts';
 
 /**
  * Ends an unwanted episode without deleting anything; its key stays its key for ever. Closing again changes nothing.
- * Throws `OUTCOME_UNKNOWN` (11) or `ATTEMPT_IN_FLIGHT` (75) while something may still be charged.
+ * Throws `OUTCOME_UNKNOWN` (11), `STILL_RUNNING` or `ATTEMPT_IN_FLIGHT` (75) while something may still be charged.
  */
 export async function close(
   { store, port }: { store: Store; port: Port },
@@ -18,11 +20,12 @@ export async function close(
   return store.transact(async (transaction) => {
     const episode = judged(port, await readEpisode(transaction, episodeId));
     if (episode.closed) return episode;
-    for (const { id, last, writtenOff } of viewSteps(episode)) {
-      if (!last || !isOpen(last) || writtenOff) continue;
-      if (last.outcome?.outcome === 'unknown')
-        throw outcomeUnknown(episodeId, id, last.provider, last.outcome.reason ?? 'no answer');
-      throw attemptInFlight(episodeId, id, last.attempt_id, last.provider);
+    for (const view of viewSteps(episode)) {
+      const { id, last } = view;
+      if (!last || !isOpen(last)) continue;
+      const { attempt_id, claim } = last;
+      const sending = attemptInFlight(episodeId, id, attempt_id, `pid ${claim.owner.pid} on ${claim.owner.host}`);
+      throw standingOf(view, episodeId) ?? sending;
     }
     const at = new Date(port.now()).toISOString();
     return saveEpisode(transaction, { ...episode, closed: { at, by, reason } }, { at, by, event: 'closed', reason });

@@ -1,6 +1,5 @@
 import * as z from 'zod/mini';
-import { readIfThere } from './durable.ts';
-import { asEpisodeError, configuration, EpisodeError, planInvalid } from './errors.ts';
+import { configuration, EpisodeError, inputUnreadable, isErrno, planInvalid } from './errors.ts';
 import { readRecord } from './json/record.ts';
 import { Config, providerNames, unknownZones } from './model/config.ts';
 import { describeIssues } from './model/issues.ts';
@@ -17,22 +16,34 @@ export function checkZones(config: Config): Config {
 /** `pipeline.json` of the show, validated whole but for `checkZones`. Throws `CONFIGURATION` (78), `FORMAT_NEWER` (65). */
 export async function loadConfig(disk: Disk, root: string): Promise<Config> {
   const value = await readInput(disk, `${root}/pipeline.json`, 'pipeline.json', (message) => configuration([message]));
-  const result = z.safeParse(Config, value);
+  const result = z.safeParse(Config, value, { reportInput: true });
   if (!result.success) throw configuration(describeIssues(result.error, Config), result.error);
   return result.data;
 }
 
 /**
- * A plan file, validated whole against the show's providers. `path` is absolute, `name` what messages call it.
- * Throws `PLAN_INVALID` (64) with every fault, `FILE_NOT_FOUND` (66).
+ * A plan file as it is written. `path` is absolute, `name` what messages call it. Throws `PLAN_INVALID` (64) when it is no
+ * plan at all, `FILE_NOT_FOUND` (66); whether it can be carried out is `refusalOfPlan`'s to say.
  */
-export async function loadPlan(disk: Disk, path: string, name: string, config: Config): Promise<Plan> {
+export async function readPlan(disk: Disk, path: string, name: string): Promise<Plan> {
   const value = await readInput(disk, path, name, (message) => planInvalid(name, [message]));
-  const result = z.safeParse(Plan, value);
+  const result = z.safeParse(Plan, value, { reportInput: true });
   if (!result.success) throw planInvalid(name, describeIssues(result.error, Plan));
-  const faults = faultsOfPlan(result.data, providerNames(config));
-  if (faults.length > 0) throw planInvalid(name, faults);
   return result.data;
+}
+
+/** `PLAN_INVALID` (64) with every fault that this show sees in a plan; `null` when it can be carried out. */
+export function refusalOfPlan(plan: Plan, name: string, config: Config): EpisodeError | null {
+  const faults = faultsOfPlan(plan, providerNames(config));
+  return faults.length > 0 ? planInvalid(name, faults) : null;
+}
+
+/** A plan file that this show can carry out, or what `readPlan` and `refusalOfPlan` say. */
+export async function loadPlan(disk: Disk, path: string, name: string, config: Config): Promise<Plan> {
+  const plan = await readPlan(disk, path, name);
+  const refusal = refusalOfPlan(plan, name, config);
+  if (refusal) throw refusal;
+  return plan;
 }
 
 async function readInput(
@@ -41,13 +52,17 @@ async function readInput(
   name: string,
   fault: (message: string) => EpisodeError,
 ): Promise<object> {
+  let bytes: Buffer;
   try {
-    const bytes = await readIfThere(disk, path);
-    if (!bytes) throw new EpisodeError('FILE_NOT_FOUND', `there is no file ${name}`, { subject: name });
+    bytes = await disk.readFile(path);
+  } catch (error) {
+    if (isErrno(error, 'EISDIR')) throw fault('it is a directory');
+    throw inputUnreadable(name, error);
+  }
+  try {
     return await readRecord(bytes, name);
   } catch (error) {
-    if (error instanceof EpisodeError && error.code === 'RECORD_DAMAGED')
-      throw fault(error.message.replace(`${name} is damaged: `, ''));
-    throw asEpisodeError(error, name);
+    if (!(error instanceof EpisodeError) || error.code !== 'RECORD_DAMAGED') throw error;
+    throw fault(error.message.replace(`${name} is damaged: `, ''));
   }
 }

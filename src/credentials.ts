@@ -1,5 +1,5 @@
 import { readFileSync, statSync } from 'node:fs';
-import { EpisodeError, isErrno } from './errors.ts';
+import { asEpisodeError, EpisodeError, isErrno } from './errors.ts';
 
 /** Where credentials are looked for. Values are never written, logged or passed as arguments. */
 export interface CredentialSources {
@@ -37,7 +37,7 @@ function readSecret(file: string, kind: 'given' | 'own'): string | null {
     return readFileSync(file, 'utf8').trim() || null;
   } catch (error) {
     if (isErrno(error, 'ENOENT', 'ENOTDIR', 'EISDIR')) return null;
-    throw error;
+    throw asEpisodeError(error, file);
   }
 }
 

@@ -1,11 +1,10 @@
-import { statfs } from 'node:fs/promises';
 import type { CredentialSources } from './credentials.ts';
 import { findCredential } from './credentials.ts';
 import { discard, syncDirectory, writeNew } from './durable.ts';
-import { EpisodeError, isErrno } from './errors.ts';
+import { type Code, EpisodeError, isErrno } from './errors.ts';
 import type { Config } from './model/config.ts';
 import type { Port } from './port.ts';
-import { ref, type Store, type View } from './store/store.ts';
+import { type Ref, ref, type Store, type View } from './store/store.ts';
 
 export interface Diagnosis {
   check: string;
@@ -13,8 +12,8 @@ export interface Diagnosis {
   message: string;
   /** What to type or change; empty when nothing is to be done. */
   fix: string;
-  /** Of the error that this is, for the exit code. */
-  exit: number | null;
+  /** Of the error that this is, which gives the exit code; `null` when nothing is wrong. */
+  code: Code | null;
 }
 
 export interface Patient {
@@ -29,25 +28,32 @@ export interface Patient {
   findFfmpeg(): Promise<{ path: string; version: string }>;
   /** Whether this program is on PATH. */
   isOnPath(program: string): boolean;
+  /** statfs(2) of a path. */
+  fileSystem(path: string): Promise<{ type: number; bavail: number; bsize: number }>;
+  /** Throws `CONFIGURATION` (78) for a schedule that names no instants. */
+  checkSchedule(name: string, config: Config): void;
 }
 
-const ok = (check: string, message: string): Diagnosis => ({ check, state: 'ok', message, fix: '', exit: null });
+const ok = (check: string, message: string): Diagnosis => ({ check, state: 'ok', message, fix: '', code: null });
+
 const hint = (check: string, message: string, fix: string): Diagnosis => ({
   check,
   state: 'hint',
   message,
   fix,
-  exit: null,
+  code: null,
 });
-const wrong = (check: string, message: string, fix: string, exit: number): Diagnosis => ({
+
+const wrong = (check: string, code: Code, message: string, fix: string): Diagnosis => ({
   check,
   state: 'wrong',
   message,
   fix,
-  exit,
+  code,
 });
-const fromError = (check: string, error: EpisodeError): Diagnosis =>
-  wrong(check, error.message, error.hints[0] ?? '', error.exit);
+
+const fromError = (check: string, { code, message, hints }: EpisodeError): Diagnosis =>
+  wrong(check, code, message, hints[0] ?? '');
 
 /** What is wrong with a show and its machine, each with the fix. Changes no record. */
 export async function doctor(patient: Patient): Promise<Diagnosis[]> {
@@ -57,25 +63,34 @@ export async function doctor(patient: Patient): Promise<Diagnosis[]> {
   return found;
 }
 
-async function configuration({ config }: Patient): Promise<Diagnosis[]> {
+async function configuration({ config, checkSchedule }: Patient): Promise<Diagnosis[]> {
   if (config instanceof EpisodeError) return [fromError('configuration', config)];
-  return [ok('configuration', `pipeline.json: ${config.show}, weeks counted in ${config.time_zone}`)];
+  const found = [ok('configuration', `pipeline.json: ${config.show}, weeks counted in ${config.time_zone}`)];
+  for (const name of Object.keys(config.schedules)) {
+    try {
+      checkSchedule(name, config);
+    } catch (error) {
+      if (!(error instanceof EpisodeError)) throw error;
+      found.push(fromError('configuration', error));
+    }
+  }
+  return found;
 }
 
 /** Reads every record: what is damaged is named file by file, and one never hides the others. */
 async function records({ store }: Patient): Promise<Diagnosis[]> {
   try {
-    return await store.browse(async (view) => {
-      const damage: Diagnosis[] = [];
+    return await store.salvage(async (view) => {
+      const damage = (await store.inspect()).map((error) => fromError('ledger', error));
       let count = 0;
       for (const name of await allRecords(view)) {
         try {
           if ((await view.get(name)) === undefined)
-            damage.push(wrong('ledger', `${view.nameOf(name)} is missing`, RESTORE, 65));
+            damage.push(wrong('ledger', 'LEDGER_INCOMPLETE', `${view.nameOf(name)} is missing`, RESTORE));
           count += 1;
         } catch (error) {
           if (!(error instanceof EpisodeError)) throw error;
-          damage.push(wrong('ledger', error.message, RESTORE, error.exit));
+          damage.push(wrong('ledger', error.code, error.message, RESTORE));
         }
       }
       return damage.length > 0 ? damage : [ok('ledger', `${count} records, transaction ${view.head}`)];
@@ -89,9 +104,11 @@ async function records({ store }: Patient): Promise<Diagnosis[]> {
 const RESTORE = 'put the file back from a backup; nothing is repaired by guessing';
 
 async function allRecords(view: View) {
-  const names = [ref('ledger', ''), ...(await view.list('history')).map((id) => ref('history', id))] as Parameters<
-    View['get']
-  >[0][];
+  const names: Ref[] = [
+    ref('ledger', ''),
+    ...(await view.list('history')).map((id) => ref('history', id)),
+    ...(await view.list('key')).map((id) => ref('key', id)),
+  ];
   for (const weekId of await view.list('week')) {
     names.push(ref('week', weekId));
     for (const id of await view.list('episode', weekId)) names.push(ref('episode', id));
@@ -112,17 +129,11 @@ async function owner({ port, root, uid }: Patient): Promise<Diagnosis[]> {
   if (!state || uid === null) return [];
   const found: Diagnosis[] = [];
   if (state.uid !== uid) {
-    found.push(
-      wrong(
-        'owner',
-        `state/ belongs to user ${state.uid}, and you are ${uid}`,
-        `sudo -u '#${state.uid}' episode …`,
-        77,
-      ),
-    );
+    const message = `state/ belongs to user ${state.uid}, and you are ${uid}`;
+    found.push(wrong('owner', 'NOT_OWNER', message, `sudo -u '#${state.uid}' episode …`));
   }
   if ((state.mode & 0o077) !== 0)
-    found.push(wrong('owner', 'state/ can be read by others', `chmod -R go= ${root}/state`, 77));
+    found.push(wrong('owner', 'NOT_PERMITTED', 'state/ can be read by others', `chmod -R go= ${root}/state`));
   return found.length > 0 ? found : [ok('owner', 'state/ is yours, and nobody else can read it')];
 }
 
@@ -134,7 +145,7 @@ async function clock({ store, port }: Patient): Promise<Diagnosis[]> {
     const behind = headAt - port.now();
     if (behind <= CLOCK_TOLERANCE_MS) return [ok('clock', new Date(port.now()).toISOString())];
     const message = `the clock is ${Math.round(behind / 60_000)} min behind the newest record`;
-    return [wrong('clock', message, 'timedatectl set-ntp true', 75)];
+    return [wrong('clock', 'CLOCK_BEHIND', message, 'timedatectl set-ntp true')];
   } catch (error) {
     if (error instanceof EpisodeError) return [];
     throw error;
@@ -170,7 +181,7 @@ const LITTLE_BYTES = 1024 ** 3;
 
 async function disk(patient: Patient): Promise<Diagnosis[]> {
   const found: Diagnosis[] = [];
-  const { type, bavail, bsize } = await statfs(patient.root);
+  const { type, bavail, bsize } = await patient.fileSystem(patient.root);
   const network = NETWORK[type];
   if (network)
     found.push(
@@ -185,7 +196,8 @@ async function disk(patient: Patient): Promise<Diagnosis[]> {
   found.push(
     free < LITTLE_BYTES ? hint('disk', megabytes, 'free some: a film and its clips need room') : ok('disk', megabytes),
   );
-  found.push(await probeLinks(patient));
+  // Without a ledger there is nothing to write to yet, and `ledger` has said so.
+  if (await patient.port.disk.lstat(`${patient.root}/state/staging`)) found.push(await probeLinks(patient));
   return found;
 }
 
@@ -199,12 +211,8 @@ async function probeLinks({ port, root }: Patient): Promise<Diagnosis> {
     return ok('disk', 'can be written, with hard links');
   } catch (error) {
     if (!isErrno(error)) throw error;
-    return wrong(
-      'disk',
-      `state/staging cannot be written (${error instanceof Error ? error.message : ''})`,
-      'mend the disk or its permissions',
-      73,
-    );
+    const message = `state/staging cannot be written (${error.code})`;
+    return wrong('disk', 'CANNOT_WRITE', message, 'mend the disk or its permissions');
   } finally {
     await discard(port.disk, [one, two]);
   }
@@ -225,12 +233,13 @@ async function ffmpeg({ findFfmpeg, isOnPath }: Patient): Promise<Diagnosis[]> {
 
 async function credentials({ config, credentials: sources }: Patient): Promise<Diagnosis[]> {
   if (config instanceof EpisodeError) return [];
-  return Object.entries(config.providers).flatMap(([provider, configured]) =>
-    ('env' in configured ? configured.env : []).map((name): Diagnosis => {
+  const configured = [...Object.entries(config.providers), ...Object.entries(config.publishers)];
+  return configured.flatMap(([who, part]) =>
+    ('env' in part ? part.env : []).map((name): Diagnosis => {
       try {
         const found = findCredential(name, sources);
-        if (found) return ok('credentials', `${provider}: ${name} from ${found.where}`);
-        return wrong('credentials', `${provider}: ${name} is found nowhere`, `export ${name}=…`, 78);
+        if (found) return ok('credentials', `${who}: ${name} from ${found.where}`);
+        return wrong('credentials', 'CREDENTIAL_MISSING', `${who}: ${name} is found nowhere`, `export ${name}=…`);
       } catch (error) {
         if (!(error instanceof EpisodeError)) throw error;
         return fromError('credentials', error);

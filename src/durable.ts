@@ -1,5 +1,5 @@
-import { isErrno } from './errors.ts';
-import type { Disk } from './port.ts';
+import { asEpisodeError, isErrno } from './errors.ts';
+import type { Disk, FileStat } from './port.ts';
 
 /** The building blocks of a durable change. Each resolves only when a power loss can no longer undo it. */
 
@@ -19,6 +19,19 @@ export async function writeNew(disk: Disk, path: string, bytes: Uint8Array): Pro
   }
   const stat = await disk.lstat(path);
   if (stat && stat.size !== bytes.length) throw Object.assign(new Error('short write'), { code: 'EIO' });
+}
+
+/**
+ * The same for a name that others look for by itself: it is never seen half written, whatever is killed when. A link at
+ * `path` is left alone, to wherever it leads. `temporary` is a name that nobody uses.
+ */
+export async function writeNewWhole(disk: Disk, path: string, temporary: string, bytes: Uint8Array): Promise<void> {
+  try {
+    await writeNew(disk, temporary, bytes);
+    await disk.link(temporary, path);
+  } finally {
+    await discard(disk, [temporary]);
+  }
 }
 
 export async function syncFile(disk: Disk, path: string): Promise<void> {
@@ -67,6 +80,24 @@ export async function listIfThere(disk: Disk, path: string): Promise<string[]> {
   } catch (error) {
     if (isErrno(error, 'ENOENT', 'ENOTDIR')) return [];
     throw error;
+  }
+}
+
+/** Names in a directory of the show, none if it is absent. Throws what stopped the listing as an error about `directory`. */
+export async function namesIn(disk: Disk, root: string, directory: string): Promise<string[]> {
+  try {
+    return await listIfThere(disk, `${root}/${directory}`);
+  } catch (error) {
+    throw asEpisodeError(error, directory);
+  }
+}
+
+/** What `path` of the show is, links not followed. Throws what stopped the look as an error about `path`. */
+export async function statIn(disk: Disk, root: string, path: string): Promise<FileStat | undefined> {
+  try {
+    return await disk.lstat(`${root}/${path}`);
+  } catch (error) {
+    throw asEpisodeError(error, path);
   }
 }
 

@@ -185,6 +185,11 @@ const READABLE: Record<string, string> = {
   EMFILE: 'too many files are open',
   ENFILE: 'too many files are open on this machine',
   EMLINK: 'too many links',
+  ENOENT: 'no such file or directory',
+  ENOTDIR: 'a part of the path is not a directory',
+  EISDIR: 'it is a directory',
+  ENAMETOOLONG: 'the name is too long',
+  ELOOP: 'links lead in a circle',
   EACCES: 'permission denied',
   EPERM: 'operation not permitted',
   EIO: 'input/output error',
@@ -204,10 +209,9 @@ export function diskError(cause: unknown, file: string, recorded: 'no' | 'maybe'
   const errno = errnoOf(cause);
   const what = `${READABLE[errno] ?? errno} (${file})`;
   if (recorded === 'yes') {
-    return new EpisodeError('IO_ERROR', `${what}; it is recorded, and the next command finishes it`, {
-      subject: file,
-      cause,
-    });
+    const hints = ['free the disk or mend it, then run the same command again: it prints what was recorded'];
+    const message = `${what}; it is recorded, and the next command finishes it`;
+    return new EpisodeError('IO_ERROR', message, { subject: file, hints, cause });
   }
   if (recorded === 'maybe') {
     const hints = ['free the disk or mend it, then run the same command again: it is safe'];
@@ -224,8 +228,28 @@ export function diskError(cause: unknown, file: string, recorded: 'no' | 'maybe'
 }
 
 /** Already ours, or a failed call of the system about `file`, or a bug that is passed on as it is. */
-export const asEpisodeError = (error: unknown, file: string, recorded: 'no' | 'maybe' | 'yes' = 'no'): unknown =>
-  error instanceof EpisodeError || !isErrno(error) ? error : diskError(error, file, recorded);
+export function asEpisodeError(error: unknown, file: string, recorded: 'no' | 'maybe' | 'yes' = 'no'): unknown {
+  if (!(error instanceof EpisodeError)) return isErrno(error) ? diskError(error, file, recorded) : error;
+  return recorded === 'no' ? error : afterTheLink(error, recorded);
+}
+
+/** From the commit on, no failure may say that nothing happened: neither its own words nor the hints that go with them. */
+export function afterTheLink(error: EpisodeError, recorded: 'maybe' | 'yes'): EpisodeError {
+  if (/it (may have been|is) recorded/.test(error.message)) return error;
+  const said = error.message.replace('; nothing was changed', '').replace('; nothing was written', '');
+  const [ending, hint] =
+    recorded === 'maybe'
+      ? ['it may have been recorded', 'run the same command again: it is safe']
+      : [
+          'it is recorded, and the next command finishes it',
+          'episode doctor          says what has to be mended first',
+        ];
+  return new EpisodeError(error.exit === 75 ? error.code : 'IO_ERROR', `${said}; ${ending}`, {
+    ...(error.subject !== null && { subject: error.subject }),
+    hints: [hint],
+    cause: error,
+  });
+}
 
 // Providers ----------------------------------------------------------------------------------------------------------
 
@@ -337,8 +361,9 @@ export const stepNotFound = (episodeId: string, step: string, steps: string[]): 
     hints: [`its steps are ${steps.join(', ')}`, `episode show ${episodeId}`],
   });
 
+/** `why` is a sentence about the step: "it needs s1 first". */
 export const stepNotReady = (episodeId: string, step: string, why: string, ...hints: string[]): EpisodeError =>
-  new EpisodeError('STEP_NOT_READY', `step ${step} of ${episodeId} cannot start: ${why}`, {
+  new EpisodeError('STEP_NOT_READY', `step ${step} of ${episodeId}: ${why}`, {
     subject: `${episodeId}/${step}`,
     hints: hints.length > 0 ? hints : [`episode show ${episodeId}`],
   });
@@ -350,33 +375,69 @@ export const attemptInFlight = (episodeId: string, step: string, attemptId: stri
     details: { attempt_id: attemptId },
   });
 
-export const stillRunning = (episodeId: string, step: string, provider: string, ref: string): EpisodeError =>
-  new EpisodeError('STILL_RUNNING', `step ${step} of ${episodeId} is still running at ${provider}, ref ${ref}`, {
-    subject: `${episodeId}/${step}`,
-    hints: [`episode generate ${episodeId}          goes on waiting, and pays nothing again`],
-    details: { ref },
-  });
+/** This command stood still for so long that another one took it for dead, and may have acted on that. */
+export const claimGivenUp = (episodeId: string, step: string, attemptId: string): EpisodeError =>
+  new EpisodeError(
+    'ATTEMPT_IN_FLIGHT',
+    `step ${step} of ${episodeId}: this command was taken for dead before it could send; nothing was sent`,
+    {
+      subject: `${episodeId}/${step}`,
+      hints: [`episode show ${episodeId}`],
+      details: { attempt_id: attemptId },
+    },
+  );
+
+/** `says`: the provider's word for it, where that is more than "running". */
+export const stillRunning = (
+  episodeId: string,
+  step: string,
+  provider: string,
+  ref: string,
+  says?: string,
+): EpisodeError =>
+  new EpisodeError(
+    'STILL_RUNNING',
+    `step ${step} of ${episodeId} is still running at ${provider}, ref ${ref}${says ? ` (${provider} says: ${says})` : ''}`,
+    {
+      subject: `${episodeId}/${step}`,
+      hints: [`episode generate ${episodeId}          goes on waiting, and pays nothing again`],
+      details: { ref },
+    },
+  );
 
 export const outcomeUnknown = (episodeId: string, step: string, provider: string, reason: string): EpisodeError =>
   new EpisodeError(
     'OUTCOME_UNKNOWN',
     `step ${step} of ${episodeId}: ${provider} may have accepted and charged it, and no answer says so (${reason}); it is held`,
-    { subject: `${episodeId}/${step}`, hints: waysOut(episodeId, step) },
+    {
+      subject: `${episodeId}/${step}`,
+      hints: waysOut(episodeId, step, provider).map(({ command, means }) => `${command}          ${means}`),
+    },
   );
 
-/** What ends a hold, and what each form means. */
-export const waysOut = (episodeId: string, step: string): string[] => [
-  `episode reconcile ${episodeId} --step ${step}          asks the provider; free`,
-  `episode settle ${episodeId} --step ${step} --accepted REF --evidence "…"          found at the provider`,
-  `episode settle ${episodeId} --step ${step} --not-accepted --evidence "…"          surely not there`,
-  `episode settle ${episodeId} --step ${step} --write-off --evidence "…"          cannot be known; then: episode retry`,
-];
+/** What ends a hold: commands that can be typed as they stand, and what each says. */
+export const waysOut = (episodeId: string, step: string, provider: string): { command: string; means: string }[] => {
+  const settle = (form: string): string => `episode settle ${episodeId} --step ${step} ${form} --evidence "…"`;
+  return [
+    { command: `episode reconcile ${episodeId} --step ${step}`, means: `asks ${provider}; free` },
+    { command: settle('--accepted REF'), means: `found at ${provider}` },
+    { command: settle('--not-accepted'), means: `surely not there; then: episode generate ${episodeId}` },
+    { command: settle('--write-off'), means: 'cannot be known, its cost stays; then: episode retry …' },
+  ];
+};
+
+export const retryCommand = (episodeId: string, step: string): string =>
+  `episode retry ${episodeId} --step ${step} --reason "…"`;
 
 export const stepFailed = (episodeId: string, step: string, provider: string, why: string): EpisodeError =>
   new EpisodeError('STEP_FAILED', `step ${step} of ${episodeId} failed at ${provider}: ${why}`, {
     subject: `${episodeId}/${step}`,
-    hints: [`episode retry ${episodeId} --step ${step} --reason "…"          pays once more`],
+    hints: [`${retryCommand(episodeId, step)}          pays once more`],
   });
+
+/** Definite, and by a person: `why` is "it was rejected by mika: six fingers". */
+export const stepGivenUp = (episodeId: string, step: string, why: string): EpisodeError =>
+  stepNotReady(episodeId, step, why, `${retryCommand(episodeId, step)}          pays once more`);
 
 export const artifactChanged = (path: string, recorded: string, found: string): EpisodeError =>
   new EpisodeError('ARTIFACT_CHANGED', `${path} is not what was recorded (${recorded.slice(0, 12)}…): ${found}`, {
@@ -425,21 +486,35 @@ export const insufficientFunds = (episodeId: string, step: string, provider: str
   });
 
 /** The one thing that must not be lost: what a paid call answered, when the ledger cannot take it. */
-export const stateNotSaved = (episodeId: string, step: string, ref: string | null, cause: unknown): EpisodeError =>
-  new EpisodeError(
+export const stateNotSaved = (
+  episodeId: string,
+  step: string,
+  answered: { outcome: 'accepted' | 'completed' | 'released' | 'unknown'; ref: string | null; reason: string | null },
+  cause: unknown,
+): EpisodeError => {
+  const settle = (form: string, evidence: string): string =>
+    `episode settle ${episodeId} --step ${step} ${form} --evidence ${quoted(evidence)}`;
+  const { outcome, ref, reason } = answered;
+  const command =
+    ref !== null
+      ? settle(`--accepted ${quoted(ref)}`, 'the answer, which was not saved')
+      : outcome === 'released'
+        ? settle('--not-accepted', `the answer, which was not saved: ${reason ?? 'released'}`)
+        : `episode reconcile ${episodeId} --step ${step}`;
+  return new EpisodeError(
     'STATE_NOT_SAVED',
-    `step ${step} of ${episodeId} was sent and the answer could not be saved (${(cause as Error).message})`,
+    `step ${step} of ${episodeId} was sent, and the answer (${outcome}${ref === null ? '' : `, ref ${ref}`}) could not be saved: ${(cause as Error).message}`,
     {
       subject: `${episodeId}/${step}`,
-      hints: [
-        ref === null
-          ? `episode reconcile ${episodeId} --step ${step}`
-          : `episode settle ${episodeId} --step ${step} --accepted '${ref.replaceAll("'", `'\\''`)}' --evidence "answer not saved"`,
-      ],
-      details: { ref },
+      hints: ['free the disk or mend it, then:', command],
+      details: { outcome, ref, reason },
       cause,
     },
   );
+};
+
+/** For a POSIX shell, as one word. */
+const quoted = (word: string): string => `'${word.replaceAll("'", `'\\''`)}'`;
 
 // The command line ---------------------------------------------------------------------------------------------------
 
@@ -463,10 +538,26 @@ export const unstableKey = (key: string, why: string): EpisodeError =>
     ],
   });
 
+/** A file that the user named and that cannot be read; what is no failed call of the system is passed on as it is. */
+export function inputUnreadable(name: string, cause: unknown): unknown {
+  if (!isErrno(cause)) return cause;
+  const why = READABLE[cause.code] ?? cause.code;
+  if (['EACCES', 'EPERM'].includes(cause.code)) {
+    const hints = [`ls -l ${name}          shows who may`];
+    return new EpisodeError('NOT_PERMITTED', `${name} cannot be read: ${why}`, { subject: name, hints, cause });
+  }
+  if (!['ENOENT', 'ENOTDIR', 'EISDIR', 'ENAMETOOLONG', 'ELOOP'].includes(cause.code)) return diskError(cause, name);
+  return new EpisodeError('FILE_NOT_FOUND', `there is no file ${name} (${why})`, {
+    subject: name,
+    hints: ['a path counts from the directory in which the command is started'],
+    cause,
+  });
+}
+
 export const weekUnknown = (week: string, why: string): EpisodeError =>
   new EpisodeError('WEEK_UNKNOWN', `there is no week "${week}": ${why}`, {
     subject: week,
-    hints: ['episode help allocate'],
+    hints: ['give a week that exists, or leave --week out'],
   });
 
 export const notOwner = (owner: string, command: string): EpisodeError =>

@@ -1,7 +1,8 @@
-import { stepNotFound, stepNotReady } from './errors.ts';
-import type { Attempt } from './model/episode.ts';
-import { attemptState, type StepView, viewSteps } from './model/status.ts';
-import { readEpisode } from './record.ts';
+import { episodeClosed, planMissing, stepNotFound, stepNotReady } from './errors.ts';
+import type { Episode } from './model/episode.ts';
+import { type StepView, viewSteps } from './model/status.ts';
+import type { Authority, SpendPlan } from './spend/authority.ts';
+import { readJudged } from './spend/recover.ts';
 import { reportOf, type SpendAnswer } from './spend/report.ts';
 import { run } from './spend/run.ts';
 import type { SpendServices } from './spend/services.ts';
@@ -14,54 +15,63 @@ export interface PaidOptions {
 }
 
 /** First attempts, and again what provably bought nothing. Never a second attempt otherwise. */
-export const startsFirst = (view: StepView): boolean => view.state === 'ready';
+export const firstAttempts: NonNullable<Authority['starts']> = {
+  verb: 'generate',
+  reason: null,
+  mayStart: (view) => view.state === 'ready',
+};
 
 /**
- * Starts first attempts of all steps whose needs are met, up to review gates, and follows what is accepted.
- * Throws `EPISODE_NOT_FOUND` (66), `EPISODE_CLOSED`, `PLAN_MISSING` (14), `STEP_NOT_FOUND` (64); what happens to single
- * steps is in the answer's `failures`.
+ * Starts first attempts of all steps whose needs are met, up to review gates, and follows what is accepted. What happens
+ * to single steps is in the answer's `failures`. Throws what `planGenerate` throws.
  */
 export async function generate(
   services: SpendServices,
   episodeId: string,
   options: PaidOptions & { step: string | null },
 ): Promise<SpendAnswer> {
-  if (options.step !== null) await refuseUnready(services, episodeId, options.step);
-  const result = await run(services, episodeId, {
-    verb: 'generate',
-    reason: null,
-    mayStart: startsFirst,
-    steps: options.step === null ? null : [options.step],
-    maxCost: options.maxCost,
-    waitMs: options.waitMs,
-  });
-  return reportOf(result, services.config.currency);
+  const { authority } = await planGenerate(services, episodeId, options);
+  return reportOf(await run(services, episodeId, authority), services.config.currency);
 }
 
-async function refuseUnready(services: SpendServices, episodeId: string, step: string): Promise<void> {
-  const view = await findStep(services, episodeId, step);
-  if (view.state === 'waiting')
-    throw stepNotReady(episodeId, step, `it needs ${view.missing.join(', ')} first`, `episode generate ${episodeId}`);
-}
-
-/** The step as it stands. Throws `EPISODE_NOT_FOUND` (66) before `STEP_NOT_FOUND` (64). */
-export async function findStep(
-  { store }: Pick<SpendServices, 'store'>,
+/**
+ * What `generate` is allowed to do. Throws `EPISODE_NOT_FOUND` (66), `EPISODE_CLOSED`, `PLAN_MISSING` (14),
+ * `STEP_NOT_FOUND` (64), and `STEP_NOT_READY` (14) for a named step that waits for others.
+ */
+export async function planGenerate(
+  services: Pick<SpendServices, 'store' | 'port'>,
   episodeId: string,
-  step: string,
-): Promise<StepView> {
-  const episode = await store.view((view) => readEpisode(view, episodeId));
+  { step, maxCost, waitMs }: PaidOptions & { step: string | null },
+): Promise<SpendPlan> {
+  const episode = await readSpendable(services, episodeId);
+  const view = step === null ? null : findStep(episode, step);
+  if (view?.state === 'waiting')
+    throw stepNotReady(
+      episodeId,
+      view.id,
+      `it needs ${view.missing.join(', ')} first`,
+      `episode generate ${episodeId}`,
+    );
+  return { episode, authority: { starts: firstAttempts, steps: view && [view.id], maxCost, waitMs } };
+}
+
+/** An episode that money may be spent on, as it stands. Throws `EPISODE_NOT_FOUND` (66), `EPISODE_CLOSED`, `PLAN_MISSING` (14). */
+export async function readSpendable(
+  services: Pick<SpendServices, 'store' | 'port'>,
+  episodeId: string,
+): Promise<Episode & { plan: NonNullable<Episode['plan']> }> {
+  const episode = await readJudged(services, episodeId);
+  if (episode.closed) throw episodeClosed(episodeId, episode.closed);
+  const { plan } = episode;
+  if (!plan) throw planMissing(episodeId);
+  return { ...episode, plan };
+}
+
+/** Throws `STEP_NOT_FOUND` (64) with the names of the steps there are. */
+export function findStep(episode: Episode, step: string): StepView {
   const views = viewSteps(episode);
   const found = views.find((view) => view.id === step);
-  if (!found)
-    throw stepNotFound(
-      episodeId,
-      step,
-      views.map((view) => view.id),
-    );
+  const known = views.map((view) => view.id);
+  if (!found) throw stepNotFound(episode.episode_id, step, known);
   return found;
 }
-
-/** An attempt that was asked for by this very request and did buy something, or may have. */
-export const isReplay = (attempt: Attempt, verb: Attempt['verb'], reason: string | null): boolean =>
-  attempt.verb === verb && attempt.reason === reason && attemptState(attempt) !== 'ready';

@@ -1,13 +1,12 @@
 import * as z from 'zod/mini';
 import { loadConfig } from './config.ts';
-import { syncDirectory, writeNew } from './durable.ts';
-import { asEpisodeError, EpisodeError, isErrno } from './errors.ts';
+import { syncDirectory, writeNew, writeNewWhole } from './durable.ts';
+import { asEpisodeError, EpisodeError, isErrno, usage } from './errors.ts';
 import { format } from './json/strict-json.ts';
 import { Config } from './model/config.ts';
+import { describeIssues } from './model/issues.ts';
+import type { Ledger } from './model/ledger.ts';
 import type { Port } from './port.ts';
-import { whyNoLedger } from './store/file/absent.ts';
-import { alreadyInitialised, initialiseFileStore } from './store/file/commit.ts';
-import { findHead } from './store/file/commits.ts';
 
 export interface InitAnswer {
   root: string;
@@ -18,51 +17,62 @@ export interface InitAnswer {
   pipeline: 'created' | 'kept';
 }
 
+/** The place of a ledger that is not there yet. */
+export interface NewLedger {
+  /** `ALREADY_INITIALISED` (73), or what lies there without a ledger (65); `null` when one may be made. */
+  refusal(): Promise<EpisodeError | null>;
+  /** Makes the ledger durably; of several at once exactly one makes it, the others get `ALREADY_INITIALISED`. */
+  create(ledger: Ledger): Promise<void>;
+}
+
 /**
  * Makes a show in `root`: `pipeline.json` unless there is one, and the ledger. Throws `ALREADY_INITIALISED` (73) when it
  * has a ledger, `LEDGER_INCOMPLETE` (65) when works of a show are there without one, `NO_HARD_LINKS` (73).
  */
 export async function init(
-  port: Port,
-  root: string,
+  { port, root, ledger }: { port: Port; root: string; ledger: NewLedger },
   options: { timeZone: string; show: string; currency: string },
 ): Promise<InitAnswer> {
-  if (await findHead(port, root)) throw alreadyInitialised(root);
-  const why = await whyNoLedger(port.disk, root);
-  if (why.code !== 'NOT_INITIALISED') throw why;
+  const refusal = await ledger.refusal();
+  if (refusal) throw refusal;
   await refuseWithoutHardLinks(port, root);
   const pipeline = await writePipeline(port, root, options);
   const config = await loadConfig(port.disk, root);
   const ledger_id = port.random(16);
   const created_at = new Date(port.now()).toISOString();
-  await initialiseFileStore(port, root, { format: 1, ledger_id, show: config.show, created_at });
+  await ledger.create({ format: 1, ledger_id, show: config.show, created_at });
   return { root, show: config.show, time_zone: config.time_zone, ledger_id, pipeline };
 }
+
+/** What editors read to help with `pipeline.json`. */
+export const pipelineSchema = (): object => ({
+  ...z.toJSONSchema(Config, { io: 'input', unrepresentable: 'any' }),
+  title: 'pipeline.json of episode',
+});
 
 async function writePipeline(
   port: Port,
   root: string,
   { timeZone, show, currency }: { timeZone: string; show: string; currency: string },
 ): Promise<InitAnswer['pipeline']> {
-  const schema = {
-    ...z.toJSONSchema(Config, { io: 'input', unrepresentable: 'any' }),
-    title: 'pipeline.json of episode',
-  };
-  await writeUnlessThere(port, root, 'pipeline.schema.json', schema);
-  const made = await writeUnlessThere(port, root, 'pipeline.json', {
+  const content = {
     $schema: './pipeline.schema.json',
     format: 1,
     show,
     time_zone: timeZone,
     currency,
     providers: { local: { type: 'local' } },
-  });
-  return made ? 'created' : 'kept';
+  };
+  // Before it is written: a file that the next command refuses is no start.
+  const valid = z.safeParse(Config, content);
+  if (!valid.success) throw usage(describeIssues(valid.error)[0]!, 'init', 'episode init --help');
+  await writeUnlessThere(port, root, 'pipeline.schema.json', pipelineSchema());
+  return (await writeUnlessThere(port, root, 'pipeline.json', content)) ? 'created' : 'kept';
 }
 
-async function writeUnlessThere({ disk }: Port, root: string, name: string, content: object): Promise<boolean> {
+async function writeUnlessThere({ disk, random }: Port, root: string, name: string, content: object): Promise<boolean> {
   try {
-    await writeNew(disk, `${root}/${name}`, Buffer.from(format(content)));
+    await writeNewWhole(disk, `${root}/${name}`, `${root}/.episode-${random(4)}`, Buffer.from(format(content)));
     await syncDirectory(disk, root);
     return true;
   } catch (error) {
@@ -83,6 +93,13 @@ async function refuseWithoutHardLinks(port: Port, root: string): Promise<void> {
       await port.disk.unlink(one);
     }
   } catch (error) {
+    if (isErrno(error, 'ENOENT', 'ENOTDIR')) {
+      throw new EpisodeError('CANNOT_WRITE', `there is no directory ${root}`, {
+        subject: root,
+        hints: [`mkdir -p ${root}`],
+        cause: error,
+      });
+    }
     if (!isErrno(error, 'EPERM', 'ENOTSUP', 'EOPNOTSUPP', 'ENOSYS', 'EMLINK')) throw asEpisodeError(error, root);
     throw new EpisodeError('NO_HARD_LINKS', `the file system of ${root} has no hard links, and a ledger needs them`, {
       subject: root,

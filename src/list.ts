@@ -5,7 +5,7 @@ import { viewSteps } from './model/status.ts';
 import type { Port } from './port.ts';
 import { readEpisode, totals } from './record.ts';
 import { type Shown, shown } from './show.ts';
-import type { Store, View } from './store/store.ts';
+import { type Kind, type Ref, ref, type Store, type View } from './store/store.ts';
 
 export interface Listed {
   episode_id: string;
@@ -17,6 +17,8 @@ export interface Listed {
   completed_at: string | null;
   steps_done: number;
   steps: number;
+  /** What is at a provider right now. */
+  running: { step: string; provider: string; progress: number | null }[];
   cost: Total[];
 }
 
@@ -44,10 +46,11 @@ export async function list(
   { store, port }: { store: Store; port: Port },
   filter: { week: string | null; status: EpisodeStatus | null },
 ): Promise<Listing> {
-  return store.browse(async (view) => {
-    const listing: Listing = { episodes: [], attention: [], damage: [] };
-    for (const episodeId of await episodeIds(view, filter.week)) {
-      const episode = await readOrDamage(view, port, episodeId, listing);
+  return store.salvage(async (view, damage) => {
+    const listing: Listing = { episodes: [], attention: [], damage: damage ? [damage] : [] };
+    await readOrDamage(view, ref('ledger', ''), listing);
+    for (const episodeId of await episodeIds(view, filter.week, listing)) {
+      const episode = await episodeOrDamage(view, port, episodeId, listing);
       if (!episode || (filter.status !== null && episode.status !== filter.status)) continue;
       listing.episodes.push(summarise(episode));
       listing.attention.push(...attentionOf(episode));
@@ -56,14 +59,30 @@ export async function list(
   });
 }
 
-async function episodeIds(view: View, week: string | null): Promise<string[]> {
+/** Those that have a record, and those that the index of their week knows and that have lost theirs. */
+async function episodeIds(view: View, week: string | null, listing: Listing): Promise<string[]> {
   const weeks = week === null ? (await view.list('week')).sort().reverse() : [week];
   const ids: string[] = [];
-  for (const weekId of weeks) ids.push(...(await view.list('episode', weekId)).sort(compareEpisodeIds).reverse());
+  for (const weekId of weeks) {
+    const index = await readOrDamage(view, ref('week', weekId), listing);
+    await readOrDamage(view, ref('history', weekId), listing);
+    const known = new Set([...Object.keys(index?.episodes ?? {}), ...(await view.list('episode', weekId))]);
+    ids.push(...[...known].sort(compareEpisodeIds).reverse());
+  }
   return ids;
 }
 
-async function readOrDamage(view: View, port: Port, episodeId: string, listing: Listing): Promise<Shown | null> {
+async function readOrDamage<K extends Kind>(view: View, name: Ref<K>, listing: Listing) {
+  try {
+    return await view.get(name);
+  } catch (error) {
+    if (!(error instanceof EpisodeError)) throw error;
+    listing.damage.push(error);
+    return undefined;
+  }
+}
+
+async function episodeOrDamage(view: View, port: Port, episodeId: string, listing: Listing): Promise<Shown | null> {
   try {
     return shown(port, await readEpisode(view, episodeId));
   } catch (error) {
@@ -94,6 +113,11 @@ function summarise(episode: Episode): Listed {
     completed_at: episode.completed_at,
     steps_done: views.filter((view) => view.state === 'succeeded' || view.state === 'stale').length,
     steps: views.length,
+    running: views.flatMap(({ id, state, last }) =>
+      ['claimed', 'sending', 'accepted', 'running'].includes(state)
+        ? [{ step: id, provider: last!.provider, progress: last!.remote?.progress ?? null }]
+        : [],
+    ),
     cost: totals(episode.costs),
   };
 }
@@ -104,7 +128,7 @@ function attentionOf(episode: Shown): Attention[] {
   const held = episode.holds.map((hold): Attention => {
     const what = hold.what === 'unknown' ? 'held' : 'approval';
     const command = what === 'held' ? `episode show ${id}` : hold.commands[0]!;
-    const message = what === 'held' ? `${hold.step} unknown` : `${hold.step} waits for approval`;
+    const message = what === 'held' ? `${hold.step} unknown` : hold.step;
     return { episode_id: id, what, step: hold.step, since: hold.since, at_risk: hold.at_risk, command, message };
   });
   const failed = viewSteps(episode).flatMap((view): Attention[] => {

@@ -1,14 +1,15 @@
 import { episodeClosed, planInUse } from './errors.ts';
 import { fingerprint } from './fingerprint.ts';
+import { isOpen } from './model/attempt.ts';
 import type { Episode } from './model/episode.ts';
 import type { Plan, Step } from './model/plan.ts';
-import { isOpen, viewSteps } from './model/status.ts';
+import { viewSteps, withDerived } from './model/status.ts';
 import { readEpisode, saveEpisode } from './record.ts';
-import { type Preview, price, pricePlan } from './spend/preview.ts';
+import { type Pricing, price } from './spend/preview.ts';
 import { judged } from './spend/recover.ts';
 import type { SpendServices } from './spend/services.ts';
 
-export interface PlanAnswer extends Preview {
+export interface PlanAnswer extends Pricing {
   verdict: 'proceed' | 'replay';
   episode_id: string | null;
   plan_sha256: string;
@@ -23,18 +24,14 @@ export interface PlanAnswer extends Preview {
 
 /** What a plan would cost at most, without any episode. */
 export async function priceOnly(services: SpendServices, plan: Plan): Promise<PlanAnswer> {
-  const preview = await pricePlan(services, plan);
-  const added = plan.steps.map((step) => step.id);
   return {
     verdict: 'proceed',
     episode_id: null,
     plan_sha256: fingerprint(plan),
     status: null,
-    added,
-    changed: [],
-    left_out: [],
+    ...differences([], plan.steps),
     stale: [],
-    ...preview,
+    ...(await price(services, plan.steps)),
   };
 }
 
@@ -49,35 +46,29 @@ export async function mergePlan(
   { dryRun }: { dryRun: boolean },
 ): Promise<PlanAnswer> {
   const { store, port } = services;
-  const before = await store.view((view) => readEpisode(view, episodeId));
-  const preview = await price(services, plan.steps);
-  const merged = (episode: Episode): Episode => ({ ...episode, plan, plan_sha256: fingerprint(plan) });
-  const check = (episode: Episode): Episode => {
-    if (episode.closed) throw episodeClosed(episodeId, episode.closed);
-    refuseInUse(judged(port, episode), plan);
-    return episode;
-  };
-  const after = dryRun
-    ? merged(check(before))
+  const plan_sha256 = fingerprint(plan);
+  const look = await store.view((view) => readEpisode(view, episodeId));
+  refuseMerge(judged(port, look), plan);
+  const pricing = await price(services, plan.steps);
+  const { before, after } = dryRun
+    ? { before: look, after: withDerived({ ...look, plan, plan_sha256 }) }
     : await store.transact(async (transaction) => {
-        const episode = check(await readEpisode(transaction, episodeId));
-        if (episode.plan_sha256 === fingerprint(plan)) return episode;
+        const episode = await readEpisode(transaction, episodeId);
+        refuseMerge(judged(port, episode), plan);
+        if (episode.plan_sha256 === plan_sha256) return { before: episode, after: episode };
         const at = new Date(port.now()).toISOString();
-        return saveEpisode(transaction, merged(episode), {
-          at,
-          by: port.user,
-          event: 'planned',
-          plan_sha256: fingerprint(plan),
-        });
+        const merged = { ...episode, plan, plan_sha256 };
+        const event = { at, by: port.user, event: 'planned', plan_sha256 };
+        return { before: episode, after: await saveEpisode(transaction, merged, event) };
       });
   return {
-    verdict: before.plan_sha256 === fingerprint(plan) ? 'replay' : 'proceed',
+    verdict: before.plan_sha256 === plan_sha256 ? 'replay' : 'proceed',
     episode_id: episodeId,
-    plan_sha256: fingerprint(plan),
+    plan_sha256,
     status: after.status,
     ...differences(before.plan?.steps ?? [], plan.steps),
     stale: viewSteps(after).flatMap((view) => (view.state === 'stale' ? [view.id] : [])),
-    ...preview,
+    ...pricing,
   };
 }
 
@@ -92,7 +83,8 @@ function differences(before: readonly Step[], after: readonly Step[]) {
   };
 }
 
-function refuseInUse(episode: Episode, plan: Plan): void {
+function refuseMerge(episode: Episode, plan: Plan): void {
+  if (episode.closed) throw episodeClosed(episode.episode_id, episode.closed);
   const after = new Map(plan.steps.map((step) => [step.id, step]));
   for (const view of viewSteps(episode)) {
     if (!view.last || !isOpen(view.last)) continue;

@@ -1,15 +1,19 @@
 import canonicalize from 'canonicalize';
-import { episodeNotFound } from './errors.ts';
+import { episodeNotFound, ledgerIncomplete } from './errors.ts';
 import type { CostRow, Episode, Event, HistoryRecord, Total } from './model/episode.ts';
+import { weekOfEpisode } from './model/episode-id.ts';
 import { add } from './model/money.ts';
 import { deliverables, viewSteps, withDerived } from './model/status.ts';
 import { ref, type Transaction, type View } from './store/store.ts';
 
-/** The record of an episode that must exist. Throws `EPISODE_NOT_FOUND` (66). */
+/** The record of an episode that must exist. Throws `EPISODE_NOT_FOUND` (66), `LEDGER_INCOMPLETE` (65) if it was lost. */
 export async function readEpisode(view: View, episodeId: string): Promise<Episode> {
   const episode = await view.get(ref('episode', episodeId));
-  if (!episode) throw episodeNotFound(episodeId);
-  return episode;
+  if (episode) return episode;
+  const index = await view.get(ref('week', weekOfEpisode(episodeId)));
+  if (index?.episodes[episodeId] === undefined) throw episodeNotFound(episodeId);
+  const file = view.nameOf(ref('episode', episodeId));
+  throw ledgerIncomplete(file, `${file} is missing`);
 }
 
 /**

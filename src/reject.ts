@@ -1,8 +1,10 @@
-import { stepNotFound, stepNotReady } from './errors.ts';
+import { episodeClosed, stepNotReady } from './errors.ts';
+import { findStep } from './generate.ts';
 import type { Attempt, Episode } from './model/episode.ts';
-import { attemptState, viewSteps, withDerived } from './model/status.ts';
+import { withDerived } from './model/status.ts';
 import { readEpisode, saveEpisode } from './record.ts';
 import { withAttempt } from './spend/attempts.ts';
+import { judged } from './spend/recover.ts';
 import { reportOf, type SpendAnswer, stepResults } from './spend/report.ts';
 import type { SpendServices } from './spend/services.ts';
 
@@ -14,8 +16,8 @@ export interface RejectOptions {
 }
 
 /**
- * Keeps the take and says why it is not to be used; the step can be retried then.
- * Throws `STEP_NOT_READY` (14) when there is no output to reject. Rejecting a rejected take again changes nothing.
+ * Keeps the take and says why it is not to be used; the step can be retried then. Rejecting a rejected take again
+ * changes nothing. Throws `EPISODE_CLOSED`, `STEP_NOT_READY` (14) when there is no output to reject.
  */
 export async function reject(
   { store, port, config }: Pick<SpendServices, 'store' | 'port' | 'config'>,
@@ -30,9 +32,9 @@ export async function reject(
       : episode;
   };
   const episode = dryRun
-    ? await store.view(async (view) => withDerived(rejected(await readEpisode(view, episodeId))))
+    ? await store.view(async (view) => withDerived(rejected(judged(port, await readEpisode(view, episodeId)))))
     : await store.transact(async (transaction) => {
-        const before = await readEpisode(transaction, episodeId);
+        const before = judged(port, await readEpisode(transaction, episodeId));
         const after = rejected(before);
         return after === before ? before : saveEpisode(transaction, after, { at, by, event: 'rejected', step, reason });
       });
@@ -44,15 +46,9 @@ export async function reject(
 
 /** `null` when the step's newest take is rejected already. */
 function takeToReject(episode: Episode, step: string): Attempt | null {
-  const views = viewSteps(episode);
-  const view = views.find((candidate) => candidate.id === step);
-  if (!view)
-    throw stepNotFound(
-      episode.episode_id,
-      step,
-      views.map(({ id }) => id),
-    );
-  if (view.state === 'rejected') return null;
-  if (view.take && view.last && attemptState(view.last) === 'succeeded') return view.take;
-  throw stepNotReady(episode.episode_id, step, `it is ${view.state}, and has no output to reject`);
+  if (episode.closed) throw episodeClosed(episode.episode_id, episode.closed);
+  const { state, take } = findStep(episode, step);
+  if (state === 'rejected') return null;
+  if (take && (state === 'succeeded' || state === 'stale')) return take;
+  throw stepNotReady(episode.episode_id, step, `it is ${state}, and has no output to reject`);
 }

@@ -1,77 +1,86 @@
-import { attemptInFlight, outcomeUnknown, stepNotReady } from './errors.ts';
-import { findStep, isReplay, type PaidOptions } from './generate.ts';
+import { attemptInFlight, type EpisodeError, stepNotReady } from './errors.ts';
+import { findStep, type PaidOptions, readSpendable } from './generate.ts';
+import { attemptState } from './model/attempt.ts';
 import type { Episode } from './model/episode.ts';
 import type { StepView } from './model/status.ts';
-import { recoverClaims } from './spend/recover.ts';
+import type { SpendPlan } from './spend/authority.ts';
+import { standingOf } from './spend/ends.ts';
 import { reportOf, type SpendAnswer } from './spend/report.ts';
 import { run } from './spend/run.ts';
 import type { SpendServices } from './spend/services.ts';
 
 const RETRYABLE = new Set<StepView['state']>(['failed', 'canceled', 'rejected', 'stale']);
 
+export interface RetryOptions extends PaidOptions {
+  step: string;
+  reason: string;
+}
+
 /**
  * Pays once more for one step: after a definite failure, a cancel, a rejection or a write-off, or for a stale step.
  * The same step and reason again is the same request: it follows that attempt and starts none.
- * Throws `OUTCOME_UNKNOWN` (11) for a held step, `ATTEMPT_IN_FLIGHT` (75), `STEP_NOT_READY` (14).
+ * Throws what `planRetry` throws.
  */
-export async function retry(
-  services: SpendServices,
-  episodeId: string,
-  options: PaidOptions & { step: string; reason: string },
-): Promise<SpendAnswer> {
-  const { step, reason } = options;
-  await findStep(services, episodeId, step);
-  await recoverClaims(services, episodeId);
-  const view = await findStep(services, episodeId, step);
-  const requested = (episode: Episode): boolean =>
-    (episode.steps.find((record) => record.id === step)?.attempts ?? []).some((attempt) =>
-      isReplay(attempt, 'retry', reason),
-    );
-  if (
-    !(await services.store.view(async (records) => requested((await records.get({ kind: 'episode', id: episodeId }))!)))
-  ) {
-    refuseUnretryable(episodeId, view, reason);
-  }
-  const result = await run(services, episodeId, {
-    verb: 'retry',
-    reason,
-    mayStart: (candidate, episode) => candidate.id === step && !requested(episode) && mayRetry(candidate, reason),
-    steps: [step],
-    maxCost: options.maxCost,
-    waitMs: options.waitMs,
-  });
-  for (const done of result.steps) if (done.step === step && done.verdict === null) done.verdict = 'replay';
-  return reportOf(result, services.config.currency);
+export async function retry(services: SpendServices, episodeId: string, options: RetryOptions): Promise<SpendAnswer> {
+  const { authority } = await planRetry(services, episodeId, options);
+  return reportOf(await run(services, episodeId, authority), services.config.currency);
 }
 
-/** Asked for before with the same reason, and it bought nothing: the same request may be sent again. */
-const wasReleased = (view: StepView, reason: string): boolean =>
-  view.last?.verb === 'retry' && view.last.reason === reason;
+/**
+ * What `retry` is allowed to do. Throws `EPISODE_NOT_FOUND` (66), `EPISODE_CLOSED`, `PLAN_MISSING` (14),
+ * `STEP_NOT_FOUND` (64), `OUTCOME_UNKNOWN` (11) for a held step, `ATTEMPT_IN_FLIGHT`, `STILL_RUNNING` (75),
+ * `STEP_NOT_READY` (14).
+ */
+export async function planRetry(
+  services: Pick<SpendServices, 'store' | 'port'>,
+  episodeId: string,
+  { step, reason, maxCost, waitMs }: RetryOptions,
+): Promise<SpendPlan> {
+  const episode = await readSpendable(services, episodeId);
+  const view = findStep(episode, step);
+  const isReplay = isRequested(episode, step, reason);
+  const refusal = isReplay || mayRetry(view, reason) ? null : refusalOf(episodeId, view);
+  if (refusal) throw refusal;
+  const mayStart = (candidate: StepView, current: Episode): boolean =>
+    !isRequested(current, step, reason) && mayRetry(candidate, reason);
+  return { episode, authority: { starts: { verb: 'retry', reason, mayStart }, steps: [step], maxCost, waitMs } };
+}
 
-/** Whether `retry` with this reason would start a new attempt of the step as it stands. */
-export const mayRetry = (view: StepView, reason: string): boolean =>
+/** Whether an attempt was made for this very request, and did buy something or may have. */
+const isRequested = (episode: Episode, step: string, reason: string): boolean =>
+  (episode.steps.find((record) => record.id === step)?.attempts ?? []).some(
+    (attempt) => attempt.verb === 'retry' && attempt.reason === reason && attemptState(attempt) !== 'ready',
+  );
+
+/** Asked for before with the same reason, and it bought nothing: the same request may be sent again. */
+const wasReleased = ({ last }: StepView, reason: string): boolean =>
+  last?.verb === 'retry' && last.reason === reason && attemptState(last) === 'ready';
+
+const mayRetry = (view: StepView, reason: string): boolean =>
   view.missing.length === 0 && (RETRYABLE.has(view.state) || view.writtenOff || wasReleased(view, reason));
 
-function refuseUnretryable(episodeId: string, view: StepView, reason: string): void {
-  if (mayRetry(view, reason)) return;
-  const { id, last, state } = view;
-  if (state === 'unknown') throw outcomeUnknown(episodeId, id, last!.provider, last!.outcome?.reason ?? 'no answer');
-  if (['claimed', 'sending', 'accepted', 'running'].includes(state)) {
-    throw attemptInFlight(episodeId, id, last!.attempt_id, last!.provider);
+function refusalOf(episodeId: string, view: StepView): EpisodeError {
+  const { id, last, state, missing, writtenOff } = view;
+  if (state === 'claimed' || state === 'sending') {
+    const { owner } = last!.claim;
+    return attemptInFlight(episodeId, id, last!.attempt_id, `pid ${owner.pid} on ${owner.host}`);
   }
-  if (view.missing.length > 0) throw stepNotReady(episodeId, id, `it needs ${view.missing.join(', ')} first`);
+  if (missing.length > 0 && (state === 'waiting' || writtenOff || RETRYABLE.has(state)))
+    return stepNotReady(episodeId, id, `it needs ${missing.join(', ')} first`, `episode generate ${episodeId}`);
+  const standing = standingOf(view, episodeId);
+  if (standing) return standing;
   if (state === 'succeeded') {
-    throw stepNotReady(
+    return stepNotReady(
       episodeId,
       id,
       'it succeeded, and retrying pays again',
       `episode reject ${episodeId} --step ${id} --reason "…"          then it can be retried`,
     );
   }
-  throw stepNotReady(
+  return stepNotReady(
     episodeId,
     id,
-    `it is ${state}, and no attempt was made`,
-    `episode generate ${episodeId} --step ${id}`,
+    `it is ${state}, and nothing of it failed`,
+    state === 'skipped' ? `episode show ${episodeId}` : `episode generate ${episodeId} --step ${id}`,
   );
 }

@@ -1,7 +1,7 @@
 import { EpisodeError, stepNotReady } from './errors.ts';
 import { findStep } from './generate.ts';
-import type { Attempt } from './model/episode.ts';
-import { attemptState } from './model/status.ts';
+import { attemptState } from './model/attempt.ts';
+import type { Attempt, Episode } from './model/episode.ts';
 import { readEpisode, saveEpisode } from './record.ts';
 import { withSettlement } from './spend/attempts.ts';
 import { judged } from './spend/recover.ts';
@@ -14,7 +14,8 @@ export type SettleForm = { form: 'accepted'; ref: string } | { form: 'not_accept
  * Records what a person knows of a held step, with who, when and the evidence. Sends nothing and pays nothing.
  * `accepted`: the task is followed from now on. `not_accepted`: the step is ready again. `write_off`: it stays unknown,
  * its cost possible, and `retry` may pay once more. The same again changes nothing.
- * Throws `STEP_NOT_READY` (14) when there is nothing to settle.
+ * Throws `EPISODE_NOT_FOUND` (66), `STEP_NOT_FOUND` (64), `ATTEMPT_IN_FLIGHT` (75) while it is being sent,
+ * `STEP_NOT_READY` (14) when there is nothing to settle.
  */
 export async function settle(
   { store, port, config }: Pick<SpendServices, 'store' | 'port' | 'config'>,
@@ -22,10 +23,10 @@ export async function settle(
   step: string,
   said: SettleForm & { by: string; evidence: string },
 ): Promise<SpendAnswer> {
-  await findStep({ store }, episodeId, step);
   const episode = await store.transact(async (transaction) => {
     const known = judged(port, await readEpisode(transaction, episodeId));
-    const attempt = known.steps.find((record) => record.id === step)?.attempts.at(-1);
+    findStep(known, step);
+    const attempt = attemptToSettle(known, step, said);
     if (attempt && isSettledAs(attempt, said)) return known;
     refuseUnsettleable(episodeId, step, attempt, said.form);
     const at = new Date(port.now()).toISOString();
@@ -56,6 +57,13 @@ const LEAVES: Record<SettleForm['form'], ReturnType<typeof attemptState>[]> = {
   write_off: ['unknown', 'accepted', 'running'],
 };
 
+/** The newest that can be settled so: a write-off that turns out to have been accepted may have been paid again since. */
+function attemptToSettle(episode: Episode, step: string, said: SettleForm): Attempt | undefined {
+  const attempts = episode.steps.find((record) => record.id === step)?.attempts ?? [];
+  const settleable = attempts.findLast((attempt) => LEAVES[said.form].includes(attemptState(attempt)));
+  return settleable ?? attempts.findLast((attempt) => isSettledAs(attempt, said)) ?? attempts.at(-1);
+}
+
 function refuseUnsettleable(
   episodeId: string,
   step: string,
@@ -77,7 +85,7 @@ function refuseUnsettleable(
   throw stepNotReady(
     episodeId,
     step,
-    `it is ${state ?? 'not started'}, and nothing about it is unknown`,
+    `it is ${state ?? 'not started'}, and nothing about it can be settled so`,
     `episode show ${episodeId}`,
   );
 }

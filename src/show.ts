@@ -1,10 +1,9 @@
 import { waysOut } from './errors.ts';
 import type { Episode } from './model/episode.ts';
-import { viewSteps, withDerived } from './model/status.ts';
+import { viewSteps } from './model/status.ts';
 import { approveCommand, nextCommands } from './next.ts';
 import type { Port } from './port.ts';
-import { readEpisode } from './record.ts';
-import { judged } from './spend/recover.ts';
+import { judged, readJudged } from './spend/recover.ts';
 import type { Store } from './store/store.ts';
 
 /** A state of a step that only evidence or a person leaves. */
@@ -14,6 +13,7 @@ export interface Hold {
   since: string;
   /** What may have been charged without an answer. */
   at_risk: { amount: string | null; unit: string } | null;
+  /** What ends it; each can be typed as it stands. */
   commands: string[];
 }
 
@@ -21,22 +21,18 @@ export interface Hold {
 export type Shown = Episode & { holds: Hold[]; next: string[] };
 
 /** Throws `EPISODE_NOT_FOUND` (66). */
-export async function show({ store, port }: { store: Store; port: Port }, episodeId: string): Promise<Shown> {
-  const recorded = await store.view((view) => readEpisode(view, episodeId));
-  return shown(port, recorded);
-}
+export const show = async (services: { store: Store; port: Port }, episodeId: string): Promise<Shown> =>
+  withHolds(await readJudged(services, episodeId));
 
-export function shown(port: Port, recorded: Episode): Shown {
-  const episode = asItStands(port, recorded);
-  return { ...episode, holds: holdsOf(episode), next: nextCommands(episode) };
-}
+export const shown = (port: Port, recorded: Episode): Shown => withHolds(judged(port, recorded));
 
-function asItStands(port: Port, recorded: Episode): Episode {
-  const known = judged(port, recorded);
-  return known === recorded ? recorded : withDerived(known);
-}
+const withHolds = (episode: Episode): Shown => ({
+  ...episode,
+  holds: holdsOf(episode),
+  next: nextCommands(episode),
+});
 
-export function holdsOf(episode: Episode): Hold[] {
+function holdsOf(episode: Episode): Hold[] {
   return viewSteps(episode).flatMap((view): Hold[] => {
     if (view.state === 'unknown' && !view.writtenOff) {
       const row = episode.costs.find((candidate) => candidate.attempt_id === view.last!.attempt_id);
@@ -46,7 +42,7 @@ export function holdsOf(episode: Episode): Hold[] {
           what: 'unknown',
           since: view.last!.sending_at ?? view.last!.claim.at,
           at_risk: row ? { amount: row.amount, unit: row.unit } : null,
-          commands: waysOut(episode.episode_id, view.id),
+          commands: waysOut(episode.episode_id, view.id, view.last!.provider).map(({ command }) => command),
         },
       ];
     }

@@ -1,15 +1,17 @@
-import { EpisodeError, mostImportant, outcomeUnknown, stepFailed } from './errors.ts';
+import { EpisodeError, episodeClosed, mostImportant } from './errors.ts';
 import type { Episode } from './model/episode.ts';
 import { viewSteps } from './model/status.ts';
 import type { Port } from './port.ts';
 import { type Shown, show } from './show.ts';
+import { standingOf } from './spend/ends.ts';
 import type { Store } from './store/store.ts';
 
 const POLL_MS = 1_000;
 
 /**
  * Waits until an episode is complete, or until something of it waits for approval; starts and asks nothing.
- * Throws `OUTCOME_UNKNOWN` (11), `STEP_FAILED` (12), `EPISODE_CLOSED` (14) when it cannot get there without a person,
+ * Throws `OUTCOME_UNKNOWN` (11), `STEP_FAILED` (12), `STEP_NOT_READY` (14, rejected or written off), `EPISODE_CLOSED` (14)
+ * when it cannot get there without a person,
  * `WAIT_TIMEOUT` (75) after `timeoutMs` or when interrupted.
  */
 export async function wait(
@@ -34,26 +36,10 @@ const isReached = (episode: Shown, goal: 'complete' | 'approval'): boolean =>
 
 function stuckOn(episode: Episode): EpisodeError | null {
   const id = episode.episode_id;
-  if (episode.closed) {
-    return new EpisodeError('EPISODE_CLOSED', `${id} was closed: ${episode.closed.reason}`, {
-      subject: id,
-      hints: [`episode show ${id}`],
-    });
-  }
+  if (episode.closed) return episodeClosed(id, episode.closed);
   const views = viewSteps(episode);
-  const running = views.some((view) => ['claimed', 'sending', 'accepted', 'running'].includes(view.state));
-  if (running) return null;
-  return mostImportant(
-    views.flatMap((view) => {
-      if (view.state === 'unknown' && !view.writtenOff) {
-        return [outcomeUnknown(id, view.id, view.last!.provider, view.last!.outcome?.reason ?? 'no answer')];
-      }
-      if (!view.writtenOff && !['failed', 'canceled', 'rejected'].includes(view.state)) return [];
-      const why =
-        view.last!.rejection?.reason ?? view.last!.outcome?.message ?? view.last!.remote?.reason ?? view.state;
-      return [stepFailed(id, view.id, view.last!.provider, why)];
-    }),
-  );
+  if (views.some((view) => ['claimed', 'sending', 'accepted', 'running'].includes(view.state))) return null;
+  return mostImportant(views.flatMap((view) => standingOf(view, id) ?? []));
 }
 
 const timedOut = (episode: Episode, goal: string): EpisodeError =>

@@ -1,5 +1,5 @@
 import { type ChildProcess, type SpawnOptions, spawn } from 'node:child_process';
-import { mkdtemp, realpath, rm, writeFile } from 'node:fs/promises';
+import { mkdtemp, readFile, realpath, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, inject } from 'vitest';
@@ -58,10 +58,14 @@ export async function temporaryDirectory(): Promise<string> {
  * The root of a show made by `episode init`, with `config` merged over the least `pipeline.json`. It was made on Saturday
  * 1 August 2026, so that tests can say `now` for the weeks after.
  */
-export async function makeShow({ timeZone = 'UTC', config = {} as Record<string, unknown> } = {}): Promise<string> {
+export async function makeShow({
+  timeZone = 'UTC',
+  config = {} as Record<string, unknown>,
+  madeAt = '2026-08-01T00:00:00Z',
+} = {}): Promise<string> {
   const root = await temporaryDirectory();
   await writePipeline(root, { time_zone: timeZone, ...config });
-  const made = await episode(root, ['init', '--time-zone', timeZone], { now: '2026-08-01T00:00:00Z' });
+  const made = await episode(root, ['init', '--time-zone', timeZone], { now: madeAt });
   if (made.code !== 0) throw new Error(`init exited ${made.code}: ${made.stderr}`);
   return root;
 }
@@ -112,6 +116,16 @@ export function start(
     });
   });
   return { child, done };
+}
+
+/** Resolves when a started program has stopped itself (SIGSTOP), `true`, or has ended, `false`. Linux only. */
+export async function hasStopped(child: ChildProcess): Promise<boolean> {
+  while (child.exitCode === null && child.signalCode === null) {
+    const stat = await readFile(`/proc/${child.pid}/stat`, 'utf8').catch(() => '');
+    if (/^T /.test(stat.slice(stat.lastIndexOf(')') + 2))) return true;
+    await new Promise((resolve) => setTimeout(resolve, 2));
+  }
+  return false;
 }
 
 function parse(stdout: string, what: string, stderr: string): Answer {

@@ -32,6 +32,8 @@ export interface Context {
   commandLine: string;
   /** The show's directory. Throws `NOT_A_SHOW` (78). */
   root(): string;
+  /** Where `init` makes one: named like any show, else where the command was started. */
+  newRoot(): string;
   config(): Promise<Config>;
   /** The same before its zones are looked up, which costs as much as the rest of a replay. */
   configWithoutZones(): Promise<Config>;
@@ -73,6 +75,7 @@ export function createContext(parts: ContextParts): Context {
       root ??= findRoot(options.root, env, cwd);
       return root;
     },
+    newRoot: () => namedRoot(options.root, env, cwd) ?? resolve(cwd),
     config: async () => checkZones(await context.configWithoutZones()),
     configWithoutZones() {
       config ??= loadConfig(port.disk, this.root());
@@ -94,26 +97,32 @@ export function createContext(parts: ContextParts): Context {
   return context;
 }
 
-function findRoot(given: string | null, env: NodeJS.ProcessEnv, cwd: string): string {
-  if (given === '') throw usage('--root is empty', '--root');
-  if (env.EPISODE_ROOT === '')
-    throw usage('$EPISODE_ROOT is empty', 'EPISODE_ROOT', 'unset EPISODE_ROOT, or name a show');
+/** The show that `--root` or `$EPISODE_ROOT` names, absolute; `null` when neither does. */
+function namedRoot(given: string | null, env: NodeJS.ProcessEnv, cwd: string): string | null {
   const named = given ?? env.EPISODE_ROOT;
-  if (named !== undefined) {
-    const root = resolve(cwd, named);
-    if (existsSync(`${root}/pipeline.json`)) return root;
-    throw notAShow(root);
-  }
-  for (let directory = resolve(cwd); ; directory = dirname(directory)) {
-    if (existsSync(`${directory}/pipeline.json`)) return directory;
-    if (directory === dirname(directory)) throw notAShow(resolve(cwd));
-  }
+  if (named === '') throw usage('$EPISODE_ROOT is empty', 'EPISODE_ROOT', 'unset EPISODE_ROOT, or name a show');
+  return named === undefined ? null : resolve(cwd, named);
 }
 
-const notAShow = (root: string): EpisodeError =>
-  new EpisodeError('NOT_A_SHOW', `${root} is no show: there is no pipeline.json in it`, {
-    subject: root,
-    hints: ['episode init --time-zone ZONE          makes one here', 'or name it: --root DIR, or EPISODE_ROOT=DIR'],
+function findRoot(given: string | null, env: NodeJS.ProcessEnv, cwd: string): string {
+  const named = namedRoot(given, env, cwd);
+  if (named !== null) {
+    if (existsSync(`${named}/pipeline.json`)) return named;
+    throw notAShow(`${named} is no show: there is no pipeline.json in it`, named);
+  }
+  let directory = resolve(cwd);
+  while (!existsSync(`${directory}/pipeline.json`)) {
+    if (directory === dirname(directory))
+      throw notAShow(`there is no pipeline.json in ${resolve(cwd)} or in a directory above it`, resolve(cwd));
+    directory = dirname(directory);
+  }
+  return directory;
+}
+
+const notAShow = (message: string, directory: string): EpisodeError =>
+  new EpisodeError('NOT_A_SHOW', message, {
+    subject: directory,
+    hints: ['name the show: --root DIR, or EPISODE_ROOT=DIR', 'episode init --time-zone ZONE          makes one here'],
   });
 
 /** Root included: files of another user are what nobody notices until the scheduler cannot write. */

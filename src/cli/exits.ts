@@ -80,19 +80,36 @@ const NEXT: Record<Code, string> = {
   PROVIDER_CONFIGURATION: 'mend pipeline.json',
 };
 
+/** What the exit codes of a verb mean, one line each, as its help shows them. */
+export function exitLines(exits: readonly number[]): string[] {
+  const others = OF_ANY_VERB.filter((exit) => !exits.includes(exit));
+  return [
+    ...[0, ...exits].map((exit) => `${String(exit).padStart(4)}  ${MEANING[exit]}`),
+    `${others.length > 0 ? `  as any verb: ${others.join(' ')}; ` : '  '}all of them: episode help exits`,
+  ];
+}
+
+/** The command line, the records, the disk, a bug: whatever the verb. */
+export const OF_ANY_VERB: readonly number[] = [64, 65, 70, 73, 74, 75, 77, 78];
+
+const codesByExit = (): Code[] => (Object.keys(EXIT) as Code[]).sort((a, b) => EXIT[a] - EXIT[b] || (a < b ? -1 : 1));
+
+export const exitsDocument = () => ({
+  exits: Object.entries(MEANING).map(([exit, meaning]) => ({ exit: Number(exit), meaning })),
+  codes: codesByExit().map((code) => ({ code, exit: EXIT[code], next: NEXT[code] })),
+});
+
 export function exitsText(): string {
-  const rows = Object.entries(MEANING).map(([exit, meaning]) => `${exit.padStart(3)}  ${meaning}`);
-  const codes = (Object.keys(EXIT) as Code[]).sort((a, b) => EXIT[a] - EXIT[b] || (a < b ? -1 : 1));
+  const codes = codesByExit();
   const width = Math.max(...codes.map((code) => code.length));
-  const lines = codes.map((code) => `${String(EXIT[code]).padStart(3)}  ${code.padEnd(width)}  ${NEXT[code]}`);
   return [
     'Exit codes. 69 and 75: the same command later is safe; anything else but 0 needs a person.',
     '',
-    ...rows,
+    ...Object.entries(MEANING).map(([exit, meaning]) => `${exit.padStart(4)}  ${meaning}`),
     '',
     'Error codes, and the next command:',
     '',
-    ...lines,
+    ...codes.map((code) => `${String(EXIT[code]).padStart(4)}  ${code.padEnd(width)}  ${NEXT[code]}`),
     '',
   ].join('\n');
 }

@@ -1,57 +1,95 @@
+import { writeSync } from 'node:fs';
 import { usage } from '../errors.ts';
 import type { Disk, Port } from '../port.ts';
 
 /**
- * For tests: makes one disk operation of this process go wrong, `EPISODE_FAULT=<what>:<when>:<n>`. Operations that change
- * or sync something are counted from 1. `what`: `kill` or `stop` (a signal to ourselves, `before` or `after` the
- * operation), `short` (a write takes half), or an errno like `ENOSPC` (instead of the operation). A fault that is never
- * reached says so at the end: a test that did not fire is no test.
+ * For tests: makes one disk operation of this process go wrong, `EPISODE_FAULT=<what>:<when>:<n>`, counted from 1.
+ * `kill`: SIGKILL to ourselves `before` or `after` the n-th operation that changes or syncs something; between two of those
+ * a crash leaves nothing else. `stop`: the same with SIGSTOP, counting reads too: what others do meanwhile matters there.
+ * An errno like `EIO`: instead of the n-th operation, reads too unless it is one of a disk that only refuses changes.
+ * `short`: the n-th write takes half.
+ * A fault that strikes says so on stderr, and one that is never reached says that: a test that did not fire is no test.
  */
+const READS = ['readFile', 'readdir', 'lstat'] as const;
+const CHANGES = ['open', 'write', 'fsync', 'rename', 'link', 'unlink', 'mkdir', 'rmdir'] as const;
+type Operation = (typeof READS)[number] | (typeof CHANGES)[number] | 'close';
+
+const ONLY_CHANGES = ['kill', 'ENOSPC', 'EDQUOT', 'EROFS'];
+const SIGNALS: Record<string, NodeJS.Signals> = { kill: 'SIGKILL', stop: 'SIGSTOP' };
+
 export function faultyPort(specification: string): (port: Port) => Port {
+  const fault = readFault(specification);
+  const said = { fired: false };
+  process.once('exit', () => {
+    if (!said.fired) process.stderr.write('EPISODE_FAULT not reached\n');
+  });
+  const say = (line: string): void => {
+    said.fired = true;
+    writeSync(2, `EPISODE_FAULT ${line}\n`);
+  };
+  return (port) => Object.create(port, { disk: { value: faultyDisk(port.disk, fault, say) } }) as Port;
+}
+
+interface Fault {
+  what: string;
+  when: string;
+  at: number;
+}
+
+export function readFault(specification: string): Fault {
   const match = /^(kill|stop|short|E[A-Z]+):(before|after):(\d+)$/.exec(specification);
   if (!match) throw usage(`EPISODE_FAULT ${specification} is none`, 'EPISODE_FAULT');
-  const [, what, when, at] = match as unknown as [string, string, 'before' | 'after', string];
+  return { what: match[1]!, when: match[2]!, at: Number(match[3]) };
+}
+
+/** `say` is told when the fault strikes, before it does. */
+export function faultyDisk(disk: Disk, { what, when, at }: Fault, say: (line: string) => void): Disk {
+  const signal = SIGNALS[what];
+  const counted: readonly Operation[] =
+    what === 'short' ? ['write'] : ONLY_CHANGES.includes(what) ? CHANGES : [...READS, ...CHANGES, 'close'];
   let count = 0;
   let fired = false;
-  process.once('exit', () => {
-    if (!fired) process.stderr.write(`EPISODE_FAULT not reached after ${count} operations\n`);
-  });
 
-  const strike = (moment: 'before' | 'after'): void => {
-    if (when !== moment || count !== Number(at) || (what !== 'kill' && what !== 'stop')) return;
+  const strikes = (moment: 'before' | 'after', operation: Operation, args: unknown[]): boolean => {
+    if (when !== moment || count !== at || fired) return false;
     fired = true;
-    process.kill(process.pid, what === 'kill' ? 'SIGKILL' : 'SIGSTOP');
+    say(`${what} ${when} ${operation} ${args.find((arg) => typeof arg === 'string') ?? ''}`);
+    return true;
   };
-  const fault = (): boolean => count === Number(at) && what !== 'kill' && what !== 'stop';
 
-  const counted = <A extends unknown[], R>(operation: (...args: A) => R): ((...args: A) => R) => {
+  const wrap = <A extends unknown[], R>(operation: Operation, perform: (...args: A) => R): ((...args: A) => R) => {
+    if (!counted.includes(operation)) return perform;
     return (...args) => {
       count += 1;
-      strike('before');
-      if (fault() && what !== 'short') {
-        fired = true;
-        throw Object.assign(new Error(`${what}: injected`), { code: what });
+      if (strikes('before', operation, args)) {
+        if (signal) process.kill(process.pid, signal);
+        else if (what !== 'short') throw Object.assign(new Error(`${what}: injected`), { code: what });
+        else return perform(...halved(args));
       }
-      const result = operation(...args);
-      strike('after');
-      return result;
+      try {
+        return perform(...args);
+      } finally {
+        // Also when it failed, as a `mkdir` of what is there: else a loop over all operations would end here.
+        if (signal && strikes('after', operation, args)) process.kill(process.pid, signal);
+      }
     };
   };
 
-  const wrapDisk = (disk: Disk): Disk => ({
-    ...disk,
-    open: counted(disk.open),
-    write: counted((file, bytes) => {
-      if (!fault()) return disk.write(file, bytes);
-      fired = true;
-      return disk.write(file, bytes.subarray(0, Math.floor(bytes.length / 2)));
-    }),
-    fsync: counted(disk.fsync),
-    rename: counted(disk.rename),
-    link: counted(disk.link),
-    unlink: counted(disk.unlink),
-    mkdir: counted(disk.mkdir),
-    rmdir: counted(disk.rmdir),
-  });
-  return (port) => Object.create(port, { disk: { value: wrapDisk(port.disk) } }) as Port;
+  return {
+    readFile: wrap('readFile', disk.readFile),
+    readdir: wrap('readdir', disk.readdir),
+    lstat: wrap('lstat', disk.lstat),
+    open: wrap('open', disk.open),
+    write: wrap('write', disk.write),
+    fsync: wrap('fsync', disk.fsync),
+    close: wrap('close', disk.close),
+    rename: wrap('rename', disk.rename),
+    link: wrap('link', disk.link),
+    unlink: wrap('unlink', disk.unlink),
+    mkdir: wrap('mkdir', disk.mkdir),
+    rmdir: wrap('rmdir', disk.rmdir),
+  };
 }
+
+const halved = <A extends unknown[]>(args: A): A =>
+  args.map((arg) => (arg instanceof Uint8Array ? arg.subarray(0, arg.length >> 1) : arg)) as A;

@@ -1,14 +1,22 @@
 import { EpisodeError } from '../errors.ts';
 import { createContext, type GlobalOptions } from './context.ts';
 import { print } from './print.ts';
-import { createProgram, readGlobalOptions } from './program.ts';
+import { printable } from './printable.ts';
+import { readGlobalOptions, runCommandLine } from './program.ts';
 import { errorDocument, errorText } from './render.ts';
 import { listenToSignals } from './signals.ts';
-import { createTalk, printable, type Talk } from './talk.ts';
+import { createTalk, type Talk } from './talk.ts';
 import type { Answer } from './verbs.ts';
 
 // Node would end a program that never settles with 0, and a scheduler would take that for success.
 process.exitCode = 70;
+// Whoever listens to the talk may leave; that must not end a command in the middle of its work.
+process.stderr.on('error', () => {});
+// Node would say 1, which is in no table.
+process.on('uncaughtException', (error) => {
+  process.stderr.write(bugText(error));
+  process.exit(70);
+});
 
 /** The whole program: the only place that knows the process. */
 async function main(argv: readonly string[]): Promise<void> {
@@ -16,7 +24,7 @@ async function main(argv: readonly string[]): Promise<void> {
   let options: GlobalOptions = { root: null, json: argv.includes('--json'), quiet: false, now: null };
   let talk = createTalk(process.stderr, options.quiet, () => performance.now());
   try {
-    const program = await createProgram(argv, async (name, verb, parameters) => {
+    const informed = await runCommandLine(argv, async (name, verb, parameters) => {
       options = readGlobalOptions(parameters.options, process.env);
       talk = createTalk(process.stderr, options.quiet, () => performance.now());
       signals.endsItself = verb.endsItself === true;
@@ -26,7 +34,7 @@ async function main(argv: readonly string[]): Promise<void> {
         createContext({
           options,
           env: process.env,
-          cwd: process.cwd(),
+          cwd: workingDirectory(),
           verb: name,
           commandLine: ['episode', ...argv].map(shellWord).join(' '),
           talk,
@@ -37,7 +45,7 @@ async function main(argv: readonly string[]): Promise<void> {
       );
       await conclude(answer, options, talk);
     });
-    await program.parseAsync([...argv], { from: 'user' });
+    if (informed) await conclude(informed, options, talk);
   } catch (error) {
     talk.clear();
     await fail(error, options);
@@ -49,32 +57,49 @@ async function conclude(answer: Answer, options: GlobalOptions, talk: Talk): Pro
   talk.clear();
   const { error = null, further = [] } = answer;
   for (const line of answer.notes ?? []) talk.note(line);
-  for (const failure of [error, ...further]) if (failure) process.stderr.write(`${printable(errorText(failure))}\n`);
+  for (const failure of [error, ...further]) if (failure) process.stderr.write(`${errorText(failure)}\n`);
   const document = error ? { ...answer.document, error: errorDocument(error) } : answer.document;
-  await print(options.json ? `${JSON.stringify(document, null, 2)}\n` : answer.text, answer.committed === true);
+  await print(options.json ? asJson(document) : printable(answer.text), answer.committed === true);
   process.exitCode = error ? error.exit : 0;
+}
+
+function workingDirectory(): string {
+  try {
+    return process.cwd();
+  } catch (cause) {
+    const hints = ['cd to one that is there'];
+    throw new EpisodeError('NOT_A_SHOW', 'the directory in which this was started is gone', {
+      subject: '.',
+      hints,
+      cause,
+    });
+  }
 }
 
 /** What stopped before there was an answer. A bug says where; anything else what to do. */
 async function fail(error: unknown, options: GlobalOptions): Promise<void> {
   const known = error instanceof EpisodeError ? error : bug(error);
   process.exitCode = known.exit;
-  process.stderr.write(`${printable(errorText(known))}\n`);
-  if (options.json && known.code !== 'COMMITTED_NOT_PRINTED') {
-    await print(`${JSON.stringify({ error: errorDocument(known) }, null, 2)}\n`, false);
-  }
+  process.stderr.write(error === known ? `${errorText(known)}\n` : bugText(error));
+  // Whoever could not be given the answer cannot be given the error either.
+  if (options.json && known.subject !== 'stdout')
+    await print(asJson({ error: errorDocument(known) }), false).catch(() => {});
 }
 
-function bug(error: unknown): EpisodeError {
-  const stack = error instanceof Error ? (error.stack ?? error.message) : String(error);
-  return new EpisodeError('BUG', `this is a bug in episode: ${stack}`, {
+/** What is escaped stands inside strings, where `\uXXXX` means the same character. */
+const asJson = (document: object): string => `${printable(JSON.stringify(document, null, 2))}\n`;
+
+const bug = (error: unknown): EpisodeError =>
+  new EpisodeError('BUG', `this is a bug in episode: ${error instanceof Error ? error.message : String(error)}`, {
     hints: [
       'records are only ever changed as a whole; the same command is safe',
-      'please report it with the lines above',
+      'please report it with the lines below',
     ],
     cause: error,
   });
-}
+
+const bugText = (error: unknown): string =>
+  printable(`${errorText(bug(error))}\n${error instanceof Error ? (error.stack ?? '') : ''}\n`);
 
 const shellWord = (word: string): string =>
   /^[\w@%+=:,./-]+$/.test(word) ? word : `'${word.replaceAll("'", `'\\''`)}'`;

@@ -2,17 +2,13 @@ import * as z from 'zod/mini';
 import { usage, weekUnknown } from '../errors.ts';
 import { durationMs } from '../model/config.ts';
 import { decimal, episodeId, name } from '../model/scalars.ts';
-import { faultOfWeek } from '../model/week.ts';
+import { faultOfWeek, isCalendarDate } from '../model/week.ts';
 
 /** Arguments and option values, each parsed once, each refused with what it should look like. An empty one never means "all". */
 
-export function text(options: Record<string, unknown>, option: string): string | null {
-  const value = options[option];
-  if (value === undefined) return null;
-  if (typeof value !== 'string' || value.trim() === '')
-    throw usage(`--${flag(option)} is empty`, `--${flag(option)}`, 'episode help');
-  return value;
-}
+/** Never an empty one: `program.ts` has refused those. */
+export const text = (options: Record<string, unknown>, option: string): string | null =>
+  (options[option] as string | undefined) ?? null;
 
 export function required(options: Record<string, unknown>, option: string): string {
   const value = text(options, option);
@@ -62,11 +58,11 @@ export function amount(options: Record<string, unknown>, option: string): string
   throw usage(`--${flag(option)} ${value} is no amount`, value, 'write an exact decimal like 2.50');
 }
 
-/** RFC 3339 with offset, in milliseconds. */
+const INSTANT = /^(\d{4}-\d\d-\d\d)T([01]\d|2[0-3]):[0-5]\d(:[0-5]\d(\.\d{1,9})?)?(Z|[+-]([01]\d|2[0-3]):[0-5]\d)$/;
+
+/** RFC 3339 with offset (seconds may be left out), in milliseconds. `Date.parse` would take 30 February for 2 March. */
 export function instant(value: string, option: string): number {
-  const ms = /^\d{4}-\d\d-\d\dT\d\d:\d\d(:\d\d(\.\d+)?)?(Z|[+-]\d\d:\d\d)$/.test(value)
-    ? Date.parse(value)
-    : Number.NaN;
-  if (!Number.isNaN(ms)) return ms;
+  const match = INSTANT.exec(value);
+  if (match && isCalendarDate(match[1]!)) return Date.parse(value);
   throw usage(`${option} ${value} is no time with an offset`, value, 'write 2026-08-07T09:00:00+09:00');
 }

@@ -1,14 +1,14 @@
 import type { Command } from 'commander';
-import { mostImportant, planMissing } from '../errors.ts';
+import { mostImportant } from '../errors.ts';
 import type { PaidOptions } from '../generate.ts';
-import type { Episode } from '../model/episode.ts';
-import { type StepView, viewSteps } from '../model/status.ts';
-import { price } from '../spend/preview.ts';
+import type { SpendPlan } from '../spend/authority.ts';
+import type { Foreseen } from '../spend/preview.ts';
 import type { SpendAnswer, SpendReport } from '../spend/report.ts';
 import type { SpendServices } from '../spend/services.ts';
 import { amount, duration } from './options.ts';
-import { price as priceText } from './render.ts';
 import type { Answer } from './verbs.ts';
+
+type Cost = NonNullable<SpendReport['steps'][number]['cost']>;
 
 /** What the paid verbs have in common on the command line. */
 
@@ -41,45 +41,36 @@ function reportText(report: SpendReport): string {
   const width = Math.max(4, ...report.steps.map(({ step }) => step.length));
   const { currency, settled, reserved, possible } = report.cost;
   const lines = report.steps.map(({ step, state, cost }) =>
-    `  ${state.padEnd(9)}  ${step.padEnd(width)}  ${cost ? priceText(cost, currency) : ''}`.trimEnd(),
+    `  ${state.padEnd(9)}  ${step.padEnd(width)}  ${cost ? costText(cost, currency) : ''}`.trimEnd(),
   );
   const sums = `${settled} settled${/[1-9]/.test(reserved) ? `, ${reserved} running` : ''}${/[1-9]/.test(possible) ? `, up to ${possible} possible` : ''} ${currency}`;
   const next = report.next.length > 0 ? ['next:', ...report.next.map((command) => `  ${command}`)] : [];
   return `${[`${report.episode_id}  ${report.status}  ${sums}`, ...lines, ...next].join('\n')}\n`;
 }
 
-/** `--dry-run`: each step's verdict and worst case, asked of the record as it stands. */
-export async function previewAnswer(
-  services: SpendServices,
-  episode: Episode,
-  mayStart: (view: StepView) => boolean,
-): Promise<Answer> {
-  if (!episode.plan) throw planMissing(episode.episode_id);
-  const views = viewSteps(episode);
-  const starting = views.filter((view) => view.step && mayStart(view));
-  const preview = await price(
-    services,
-    starting.map((view) => view.step!),
-  );
-  const steps = views.map((view) => ({
-    step: view.id,
-    state: view.state,
-    would: starting.includes(view) ? ('start' as const) : ('stay' as const),
-    worst_case: preview.steps.find(({ step }) => step === view.id)?.worst_case ?? null,
-  }));
-  const document = {
-    episode_id: episode.episode_id,
-    status: episode.status,
-    dry_run: true,
-    steps,
-    worst_case: { currency: services.config.currency, amount: preview.worst_case, unpriced: preview.unpriced },
-  };
-  const lines = steps.map(({ step, state, would, worst_case }) =>
-    would === 'start'
-      ? `  start  ${step}  up to ${worst_case?.amount ?? '?'} ${worst_case?.unit}`
-      : `  stay   ${step}  ${state}`,
-  );
-  const unpriced = preview.unpriced.length > 0 ? `, and ${preview.unpriced.join(', ')} without a price` : '';
-  const text = `${episode.episode_id}  would reserve up to ${preview.worst_case} ${services.config.currency}${unpriced}; nothing was touched\n${lines.join('\n')}\n`;
-  return { document, text };
+const costText = ({ state, amount, unit }: Cost, currency: string): string =>
+  state === 'released'
+    ? ''
+    : `${state === 'settled' ? '' : '<='}${amount ?? '?'}${unit === currency ? '' : ` ${unit}`}`;
+
+/** `--dry-run`: what would be done about each step, and what it may cost at most. */
+export async function previewAnswer(services: SpendServices, plan: SpendPlan): Promise<Answer> {
+  const { preview } = await import('../spend/preview.ts');
+  const document = await preview(services, plan);
+  const { amount, currency, unpriced } = document.worst_case;
+  const without = unpriced.length > 0 ? `, and ${unpriced.join(', ')} without a price` : '';
+  const head = `${document.episode_id}  would reserve up to ${amount} ${currency}${without}; nothing was touched`;
+  return { document, text: `${[head, ...document.steps.map(foreseenText)].join('\n')}\n` };
+}
+
+function foreseenText({ step, state, would, why, worst_case }: Foreseen): string {
+  switch (would) {
+    case 'start':
+      return `  start   ${step}  ${worst_case?.basis === 'free' ? 'free' : `up to ${worst_case?.amount ?? '?'} ${worst_case?.unit}`}`;
+    case 'refuse':
+      return `  refuse  ${step}  ${why}`;
+    case 'follow':
+    case 'stay':
+      return `  ${would.padEnd(6)}  ${step}  ${state}`;
+  }
 }

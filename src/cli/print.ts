@@ -20,6 +20,10 @@ export async function print(text: string, committed: boolean): Promise<void> {
       });
     }
     if (!isErrno(cause, 'EPIPE'))
-      throw new EpisodeError('IO_ERROR', 'the answer could not be printed', { subject: 'stdout', cause });
+      throw new EpisodeError('IO_ERROR', 'the answer could not be printed', {
+        subject: 'stdout',
+        hints: ['free the disk that stdout goes to, then run the same command again: nothing was changed'],
+        cause,
+      });
   }
 }

@@ -2,6 +2,7 @@ import { tz } from '@date-fns/tz';
 import { format } from 'date-fns/format';
 import type { EpisodeError } from '../errors.ts';
 import type { CostRow, Total } from '../model/episode.ts';
+import { add } from '../model/money.ts';
 import { oneLine } from './printable.ts';
 
 /** How things look to people: one place for errors, money and times. */
@@ -18,9 +19,13 @@ export const errorDocument = ({ code, message, subject, hints, details }: Episod
   details,
 });
 
-/** `Fri 2026-08-07 09:00 JST` in the show's zone. */
+/** `Fri 2026-08-07 09:00 Asia/Tokyo`; English has no letters of its own for most zones. */
 export const when = (timestamp: string, zone: string): string =>
-  format(Date.parse(timestamp), 'EEE yyyy-MM-dd HH:mm', { in: tz(zone) });
+  `${format(Date.parse(timestamp), 'EEE yyyy-MM-dd HH:mm', { in: tz(zone) })} ${zone}`;
+
+/** `Fri 09:44` in the show's zone. */
+export const minute = (timestamp: string, zone: string): string =>
+  format(Date.parse(timestamp), 'EEE HH:mm', { in: tz(zone) });
 
 /** `Fri 09:44:10` in the show's zone. */
 export const clock = (timestamp: string, zone: string): string =>
@@ -35,13 +40,18 @@ export function span(ms: number): string {
   return hours < 48 ? `${hours} h ${minutes % 60} min` : `${Math.floor(hours / 24)} d ${hours % 24} h`;
 }
 
-/** `0.40`, `<=0.40` while it is not settled, `?` when nobody says, `free` for what has no row. */
-export function price(row: Pick<CostRow, 'state' | 'amount' | 'unit'> | null | undefined, currency: string): string {
-  if (!row) return 'free';
-  if (row.state === 'released') return '-';
-  const unit = row.unit === currency ? '' : ` ${row.unit}`;
-  if (row.amount === null) return '?';
-  return `${row.state === 'settled' ? '' : '<='}${row.amount}${unit}`;
+/** `0.40`, `<=0.40` while one of the rows is not settled, `?` when nobody says, `0` when all was released. */
+export function price(rows: readonly CostRow[], currency: string): string {
+  const counted = rows.filter((row) => row.state !== 'released');
+  if (counted.length === 0) return rows.length === 0 ? '' : '0';
+  if (counted.some((row) => row.amount === null)) return '?';
+  const atMost = counted.some((row) => row.state !== 'settled') ? '<=' : '';
+  const units = [...new Set(counted.map((row) => row.unit))];
+  const sums = units.map((unit) => {
+    const sum = add(...counted.flatMap((row) => (row.unit === unit ? [row.amount!] : [])));
+    return unit === currency ? sum : `${sum} ${unit}`;
+  });
+  return `${atMost}${sums.join(' + ')}`;
 }
 
 /** `1.20 settled + up to 0.40 possible, of 20.00 USD`. */
@@ -56,8 +66,19 @@ export function money(totals: readonly Total[], currency: string, budget?: strin
 
 const isNothing = (amount: string): boolean => /^[0.]+$/.test(amount);
 
-/** Columns of text, each as wide as its widest cell; the last one as it is. */
-export async function table(rows: readonly (readonly string[])[]): Promise<string> {
+/** `3.20 USD` when all is settled, one part for each unit. */
+export function charged(totals: readonly Total[], currency: string): string {
+  const others = totals.filter(({ unit }) => unit !== currency).map(({ unit }) => unit);
+  const parts = [currency, ...others].map((unit) => {
+    const total = totals.find((one) => one.unit === unit);
+    const settled = !total || (isNothing(total.reserved) && isNothing(total.possible) && total.unpriced === 0);
+    return settled ? `${total?.settled ?? '0'} ${unit}` : money(totals, unit);
+  });
+  return parts.join(', ');
+}
+
+/** Columns of text, each as wide as its widest cell and each cell on one line; the last one as it is. */
+export async function table(rows: readonly (readonly string[])[], right: readonly number[] = []): Promise<string> {
   if (rows.length === 0) return '';
   const { default: Table } = await import('cli-table3');
   const nothing = { mid: '', top: '', bottom: '', left: '', right: '', middle: '  ' };
@@ -68,8 +89,9 @@ export async function table(rows: readonly (readonly string[])[]): Promise<strin
   const drawn = new Table({
     chars,
     style: { 'padding-left': 0, 'padding-right': 0, head: [], border: [], compact: true },
+    colAligns: rows[0]!.map((_, column) => (right.includes(column) ? 'right' : 'left')),
   });
-  drawn.push(...rows.map((row) => [...row]));
+  drawn.push(...rows.map((row) => row.map(oneLine)));
   return drawn
     .toString()
     .split('\n')

@@ -1,5 +1,30 @@
-import { formatNewer, recordDamaged } from '../errors.ts';
+import { asEpisodeError, formatNewer, isErrno, recordDamaged } from '../errors.ts';
+import type { Disk } from '../port.ts';
 import { parseStrict } from './strict-json.ts';
+
+/**
+ * The bytes of a record's file, `undefined` if there is none. A directory or a link to nothing in its place is damage and
+ * no absence: who takes it for one gives a number or a key again.
+ */
+export async function readBytes(disk: Disk, path: string, file: string): Promise<Buffer | undefined> {
+  try {
+    return await disk.readFile(path);
+  } catch (error) {
+    if (isErrno(error, 'EISDIR')) throw recordDamaged(file, 'it is a directory');
+    if (isErrno(error, 'ELOOP')) throw recordDamaged(file, 'it is a link to itself');
+    if (!isErrno(error, 'ENOENT', 'ENOTDIR')) throw asEpisodeError(error, file);
+  }
+  if ((await typeOf(disk, path, file)) === 'link') throw recordDamaged(file, 'it is a link to nothing');
+  return undefined;
+}
+
+async function typeOf(disk: Disk, path: string, file: string): Promise<string | undefined> {
+  try {
+    return (await disk.lstat(path))?.type;
+  } catch (error) {
+    throw asEpisodeError(error, file);
+  }
+}
 
 /** Any JSON file of a show with a `format`: strict JSON, an object, and not newer than this program. */
 export async function readRecord(bytes: Uint8Array, file: string): Promise<object> {

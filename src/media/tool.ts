@@ -1,5 +1,5 @@
-import { type Exit, startChild } from '../providers/exec/child.ts';
-import { lines } from '../providers/exec/lines.ts';
+import { type Exit, startChild } from '../child/child.ts';
+import { lines } from '../child/lines.ts';
 
 /** Longer than any line of ffmpeg's, which cuts its own at 1 KiB. */
 const MAX_LINE_BYTES = 8 * 1024;

@@ -2,10 +2,11 @@ import * as z from 'zod/mini';
 import { decimal, name, showPath } from './scalars.ts';
 import { isTimeZone } from './week.ts';
 
-/**
+/*
  * `pipeline.json`: validated whole, unknown fields are errors. Fields that a default fills are filled here, so that the
  * rest of the program knows no default.
  */
+
 /** Its shape; whether the platform knows the zone costs more to ask than the rest of a replayed `allocate` (`unknownZones`). */
 export const timeZone = z.string().check(z.regex(/^[A-Za-z][A-Za-z0-9_+/-]*$/, 'an IANA time zone like Asia/Tokyo'));
 
@@ -26,7 +27,8 @@ export function durationMs(value: string): number {
 const variables = z.array(z.string().check(z.regex(/^[A-Za-z_][A-Za-z0-9_]*$/, 'the name of an environment variable')));
 
 const Schedule = z.strictObject({
-  cron: z.string().check(z.minLength(1)),
+  /** Its shape; whether it names any instant costs more to ask (`parseCron`). */
+  cron: z.string().check(z.regex(/^(@[a-z]+|\S+( +\S+){4})$/, 'five fields as in crontab(5), like "0 9 * * 5"')),
   time_zone: z.optional(timeZone),
   /** What makes two runs the same: the slot, or the day, ISO week or month it falls in. */
   granularity: z._default(z.enum(['slot', 'day', 'iso-week', 'month']), 'slot'),
@@ -82,7 +84,11 @@ export type Budget = z.infer<typeof Budget>;
 export const Config = z.strictObject({
   $schema: z.optional(z.string()),
   format: z.literal(1),
-  show: z.string().check(z.minLength(1), z.maxLength(200)),
+  show: z
+    .string()
+    .check(
+      z.regex(/^[^\u0000-\u001f\u007f-\u009f]{1,200}$/, 'a name of 1 to 200 characters without control characters'),
+    ),
   time_zone: timeZone,
   currency: currency,
   budget: z._default(Budget, {}),

@@ -99,6 +99,8 @@ export const CostRow = z.looseObject({
   amount: z.nullable(decimal),
   unit: z.string(),
   basis: z.string(),
+  /** What was reserved at the claim. It counts in a budget whose unit the charge itself is not in. */
+  worst_case: z.optional(z.looseObject({ amount: z.nullable(decimal), unit: z.string() })),
   quantities: z.record(z.string(), decimal),
   at: timestamp,
 });
@@ -164,14 +166,17 @@ export const Episode = z.looseObject({
 });
 export type Episode = z.infer<typeof Episode>;
 
+/** As exact as a `decimal`, and as large as many of them together. */
+const sum = z.string().check(z.regex(/^(0|[1-9][0-9]*)(\.[0-9]+)?$/, 'an exact decimal like "0.40"'));
+
 /** Sum of one unit's cost rows; units are never added to each other. `unpriced` rows are in no sum. */
 const Total = z.looseObject({
   unit: z.string(),
-  settled: decimal,
+  settled: sum,
   /** Sent or about to be, not settled yet. */
-  reserved: decimal,
+  reserved: sum,
   /** May have been charged; nobody knows. */
-  possible: decimal,
+  possible: sum,
   unpriced: z.int(),
 });
 export type Total = z.infer<typeof Total>;

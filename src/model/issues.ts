@@ -23,9 +23,11 @@ function describe(issue: z.core.$ZodIssue, above: PropertyKey[], schema?: z.core
   return `${where ? `${where}: ` : ''}${said}${meant ? ` (is "${meant}" meant?)` : ''}`;
 }
 
+/** What was there instead is known only from a parse with `reportInput`; else zod would say "received undefined". */
 function sentence(issue: z.core.$ZodIssue): string {
   const said = toSentence(issue as z.core.$ZodRawIssue);
-  return typeof said === 'string' ? said : (said?.message ?? 'invalid');
+  const text = typeof said === 'string' ? said : (said?.message ?? 'invalid');
+  return 'input' in issue ? text : text.replace(/, received .*$/, '');
 }
 
 /** Every field name of a schema, at any depth. */
@@ -42,7 +44,8 @@ function namesIn(schema: z.core.$ZodType): string[] {
 
 const NEAR = 3;
 
-function nearestName(name: string, known: readonly string[]): string | null {
+/** The known name that `name` is probably a slip of; `null` when none is near. */
+export function nearestName(name: string, known: readonly string[]): string | null {
   const ranked = known.map((candidate) => ({ candidate, distance: editDistance(name, candidate) }));
   const best = ranked.sort((a, b) => a.distance - b.distance)[0];
   return best && best.distance <= Math.min(NEAR, name.length / 2) ? best.candidate : null;

@@ -39,8 +39,10 @@ const head = { format: z.literal(1), title: z.optional(z.string().check(z.maxLen
 export const Plan = z.strictObject({ ...head, steps: z.array(Step).check(z.minLength(1), z.maxLength(500)) });
 export type Plan = z.infer<typeof Plan>;
 
-/** A plan in a record: what a later version added is kept. */
-export const RecordedPlan = z.looseObject({ ...head, steps: z.array(z.looseObject(step)).check(z.minLength(1)) });
+/** A plan in a record: what a later version added is kept, and it was a plan that can be carried out. */
+export const RecordedPlan = z
+  .looseObject({ ...head, steps: z.array(z.looseObject(step)).check(z.minLength(1)) })
+  .check(z.refine((plan) => faultsOfSteps(plan.steps).length === 0, 'steps that fit together'));
 
 /** Steps that must be usable before `step` starts: what it names in `needs` and what its inputs come from. */
 export function needsOf(step: Step): string[] {
@@ -55,14 +57,20 @@ export function inputsOf(step: Step): StepInput[] {
 }
 
 /** Every reason why the plan cannot be carried out; empty when it can. `providers`: the names that may be used. */
-export function faultsOfPlan(plan: Plan, providers: ReadonlySet<string>): string[] {
-  const ids = new Set(plan.steps.map((step) => step.id));
+export function faultsOfPlan({ steps }: Plan, providers: ReadonlySet<string>): string[] {
+  const known = [...providers].sort().join(', ');
+  const unknown = steps.filter((step) => !providers.has(step.provider));
+  return [
+    ...unknown.map((step) => `step ${step.id}: no provider "${step.provider}" (there is ${known})`),
+    ...faultsOfSteps(steps),
+  ];
+}
+
+function faultsOfSteps(steps: readonly Step[]): string[] {
+  const ids = new Set(steps.map((step) => step.id));
   const faults: string[] = [];
-  for (const [index, step] of plan.steps.entries()) {
-    if (plan.steps.findIndex((other) => other.id === step.id) < index) faults.push(`step ${step.id} is there twice`);
-    if (!providers.has(step.provider)) {
-      faults.push(`step ${step.id}: no provider "${step.provider}" (there is ${[...providers].sort().join(', ')})`);
-    }
+  for (const [index, step] of steps.entries()) {
+    if (steps.findIndex((other) => other.id === step.id) < index) faults.push(`step ${step.id} is there twice`);
     for (const need of needsOf(step))
       if (!ids.has(need)) faults.push(`step ${step.id} needs ${need}, which is not in the plan`);
     const names = inputsOf(step).map((input) => input.name);
@@ -70,16 +78,16 @@ export function faultsOfPlan(plan: Plan, providers: ReadonlySet<string>): string
     if (twice) faults.push(`step ${step.id} has two inputs named ${twice}`);
   }
   for (const role of ['media', 'cover'] as const) {
-    const having = plan.steps.filter((step) => step.role === role).map((step) => step.id);
+    const having = steps.filter((step) => step.role === role).map((step) => step.id);
     if (having.length > 1) faults.push(`role ${role} is claimed by ${having.join(' and ')}`);
   }
-  const cycle = findCycle(plan);
+  const cycle = findCycle(steps);
   if (cycle) faults.push(`steps need each other in a circle: ${cycle.join(' -> ')}`);
   return faults;
 }
 
-function findCycle(plan: Plan): string[] | null {
-  const byId = new Map(plan.steps.map((step) => [step.id, step]));
+function findCycle(steps: readonly Step[]): string[] | null {
+  const byId = new Map(steps.map((step) => [step.id, step]));
   const done = new Set<string>();
   const visit = (id: string, path: string[]): string[] | null => {
     const seen = path.indexOf(id);
@@ -92,7 +100,7 @@ function findCycle(plan: Plan): string[] | null {
     done.add(id);
     return null;
   };
-  for (const step of plan.steps) {
+  for (const step of steps) {
     const cycle = visit(step.id, []);
     if (cycle) return cycle;
   }

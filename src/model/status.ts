@@ -1,5 +1,6 @@
 import canonicalize from 'canonicalize';
-import type { Attempt, Episode, EpisodeStatus, InputRecord, OutputFile } from './episode.ts';
+import { type AttemptState, attemptState, governing, isOpen } from './attempt.ts';
+import type { Attempt, Episode, EpisodeStatus, InputRecord, OutputFile, StepRecord } from './episode.ts';
 import { ASSEMBLY, inputsOf, needsOf, type Step } from './plan.ts';
 
 export type StepState =
@@ -17,61 +18,16 @@ export type StepState =
   | 'stale'
   | 'skipped';
 
-/** Released outcomes after which the same intent may be sent again without asking: provably nothing was bought. */
-const READY_AGAIN = new Set(['not_sent', 'throttled', 'insufficient_funds', 'crashed', 'aborted']);
-
-type AttemptState = Exclude<StepState, 'waiting' | 'stale' | 'skipped'> | 'written-off';
-
-/** Where one attempt stands, from its own record. `ready`: it bought nothing and the step may be sent again. */
-export function attemptState(attempt: Attempt): AttemptState {
-  if (attempt.rejection) return 'rejected';
-  if (attempt.files) return 'succeeded';
-  if (attempt.settlement?.form === 'not_accepted') return 'ready';
-  if (attempt.settlement?.form === 'write_off') return 'written-off';
-  switch (attempt.outcome?.outcome) {
-    case undefined:
-      return attempt.ref !== null ? 'accepted' : attempt.sending_at !== null ? 'sending' : 'claimed';
-    case 'released':
-      return READY_AGAIN.has(attempt.outcome!.reason ?? '') ? 'ready' : 'failed';
-    case 'unknown':
-      return 'unknown';
-    case 'completed':
-      return 'failed';
-    case 'accepted':
-      return remoteState(attempt);
-  }
-}
-
-/** `not_found` and `expired` are no failures of a task that was paid: it is asked again. */
-function remoteState(attempt: Attempt): AttemptState {
-  switch (attempt.remote?.state) {
-    case 'error':
-      return 'failed';
-    case 'canceled':
-      return 'canceled';
-    case 'running':
-    case 'done':
-      return 'running';
-    default:
-      return 'accepted';
-  }
-}
-
-const OPEN = new Set<AttemptState>(['claimed', 'sending', 'accepted', 'running', 'unknown']);
-
-/** An attempt that may still turn into something bought: nothing else may be sent for its step. */
-export const isOpen = (attempt: Attempt): boolean => OPEN.has(attemptState(attempt));
-
 export interface StepView {
   id: string;
   /** Absent for a step that was left out of the plan. */
   step: Step | null;
   state: StepState;
-  /** The newest attempt, whatever became of it. */
+  /** The attempt that says how the step stands: the newest, unless an older one got a late answer. */
   last: Attempt | null;
   /** The newest attempt whose output may be used: succeeded and not rejected. */
   take: Attempt | null;
-  /** `approved` means these very bytes. */
+  /** Of the take in force; `approved` means its very bytes. */
   gate: 'none' | 'waiting' | 'approved';
   /** Given up by a person without knowing: only `retry` pays again. */
   writtenOff: boolean;
@@ -113,52 +69,52 @@ const content = (provider: string, kind: string, params: unknown, inputs: { name
 
 /** Every step of the plan in its order, then the steps that were left out of it. */
 export function viewSteps(episode: Episode): StepView[] {
-  const views = new Map<string, StepView>();
-  const records = new Map(episode.steps.map((record) => [record.id, record]));
   const steps = episode.plan?.steps ?? [];
   const byId = new Map(steps.map((step) => [step.id, step]));
+  const attemptsOf = new Map(episode.steps.map((record) => [record.id, record.attempts]));
+  const views = new Map<string, StepView>();
 
   const view = (step: Step): StepView => {
     const known = views.get(step.id);
     if (known) return known;
-    const attempts = records.get(step.id)?.attempts ?? [];
-    const last = attempts.at(-1) ?? null;
-    const take = attempts.findLast((attempt) => attemptState(attempt) === 'succeeded') ?? null;
     const needs = needsOf(step).map((id) => view(byId.get(id)!));
-    const missing = needs.filter((need) => !isUsable(need)).map((need) => need.id);
-    const lastState = last ? attemptState(last) : 'ready';
-    const result: StepView = {
-      id: step.id,
-      step,
-      last,
-      take,
-      missing,
-      writtenOff: lastState === 'written-off',
-      gate: step.review !== true || !take ? 'none' : isApproved(episode, step.id, take) ? 'approved' : 'waiting',
-      state: stateOf(step, lastState, take, needs, views),
-    };
-    views.set(step.id, result);
-    return result;
+    const made = viewPlanned(episode, step, attemptsOf.get(step.id) ?? [], needs, views);
+    views.set(step.id, made);
+    return made;
   };
+  const leftOut = episode.steps.filter((record) => !byId.has(record.id));
+  return [...steps.map(view), ...leftOut.map(viewLeftOut)];
+}
 
-  for (const step of steps) view(step);
-  for (const record of episode.steps) {
-    if (byId.has(record.id)) continue;
-    const last = record.attempts.at(-1) ?? null;
-    const state = last && isOpen(last) ? (attemptState(last) as StepState) : 'skipped';
-    views.set(record.id, {
-      id: record.id,
-      step: null,
-      state,
-      last,
-      take: null,
-      gate: 'none',
-      writtenOff: false,
-      missing: [],
-    });
-  }
-  const order = [...steps.map((step) => step.id), ...episode.steps.map((record) => record.id)];
-  return [...new Set(order)].map((id) => views.get(id)!);
+function viewPlanned(
+  episode: Episode,
+  step: Step,
+  attempts: readonly Attempt[],
+  needs: StepView[],
+  views: ReadonlyMap<string, StepView>,
+): StepView {
+  const last = governing(attempts);
+  const take = attempts.findLast((attempt) => attemptState(attempt) === 'succeeded') ?? null;
+  const lastState = last ? attemptState(last) : 'ready';
+  const state = stateOf(step, lastState, take, needs, views);
+  const inForce = state === 'succeeded' || state === 'stale' ? take : null;
+  return {
+    id: step.id,
+    step,
+    last,
+    take,
+    missing: needs.filter((need) => !isUsable(need)).map((need) => need.id),
+    writtenOff: lastState === 'written-off',
+    gate: step.review !== true || !inForce ? 'none' : isApproved(episode, step.id, inForce) ? 'approved' : 'waiting',
+    state,
+  };
+}
+
+/** What was left out of the plan is skipped, but what may still be charged is not forgotten. */
+function viewLeftOut({ id, attempts }: StepRecord): StepView {
+  const last = governing(attempts);
+  const state = last && isOpen(last) ? (attemptState(last) as StepState) : 'skipped';
+  return { id, step: null, state, last, take: null, gate: 'none', writtenOff: false, missing: [] };
 }
 
 /** Its output may be used by others: whole, not rejected, approved where that is asked; stale output is still usable. */

@@ -12,15 +12,20 @@ export function weekOfInstant(instantMs: number, zone: string): string {
   return format(getISOWeekYear(instantMs, context), getISOWeek(instantMs, context));
 }
 
-/** The week of a calendar date `YYYY-MM-DD`: the same in every zone. `null` if the date does not exist. */
-export function weekOfDate(date: string): string | null {
+/** Whether `date`, written `YYYY-MM-DD`, is in the calendar. */
+export function isCalendarDate(date: string): boolean {
   const noon = Date.parse(`${date}T12:00:00Z`);
-  if (Number.isNaN(noon) || !isoDate(noon).startsWith(date)) return null;
-  return weekOfInstant(noon, 'UTC');
+  return /^\d{4}-\d\d-\d\d$/.test(date) && !Number.isNaN(noon) && new Date(noon).toISOString().startsWith(date);
 }
 
-/** 28 December is always in the last week of its week-year. */
-export const lastWeekOfYear = (year: number): string => weekOfInstant(Date.UTC(year, 11, 28, 12), 'UTC');
+/** The week of a calendar date `YYYY-MM-DD`: the same in every zone. */
+export const weekOfDate = (date: string): string => weekOfInstant(Date.parse(`${date}T12:00:00Z`), 'UTC');
+
+/** A year has a W53 when it ends on a Thursday, or the one before it ended on a Wednesday (ISO 8601). */
+const lastWeekOfYear = (year: number): string => {
+  const lastDay = (y: number): number => (y + Math.floor(y / 4) - Math.floor(y / 100) + Math.floor(y / 400)) % 7;
+  return format(year, lastDay(year) === 4 || lastDay(year - 1) === 3 ? 53 : 52);
+};
 
 /** `null` when `week` is the canonical name of a week that exists, else what is wrong with it. */
 export function faultOfWeek(week: string): string | null {
@@ -41,5 +46,3 @@ export function isTimeZone(zone: string): boolean {
     return false;
   }
 }
-
-const isoDate = (instantMs: number): string => new Date(instantMs).toISOString();

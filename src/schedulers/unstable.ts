@@ -26,7 +26,7 @@ const TRAPS: Record<string, string> = {
   AIRFLOW_CTX_TRY_NUMBER: 'it grows with every retry',
 };
 
-/** Variables whose value is kept when the same run is started again: what equals one of them is exempt. */
+/** Variables whose value is kept when the same run is started again: it is exempt, whatever it looks like. */
 const STABLE = ['GITHUB_RUN_ID', 'CI_PIPELINE_ID', 'BUILDKITE_BUILD_ID', 'NOMAD_JOB_ID', 'AIRFLOW_CTX_DAG_RUN_ID'];
 
 /** Shorter values turn up in keys by chance. */
@@ -36,8 +36,15 @@ const NEAR_NOW_MS = { number: 10 * 60_000, time: 2 * 60_000 };
 /** Why this key would not be the same on a retry, as half a sentence; `null` when nothing speaks against it. */
 export function whyUnstable(key: string, env: NodeJS.ProcessEnv, nowMs: number): string | null {
   if (STABLE.some((name) => env[name] === key)) return null;
-  return whyPlaceholder(key) ?? whyTrap(key, env) ?? whyNow(key, nowMs) ?? whyRandom(key);
+  return whyPlaceholder(key) ?? whyTrap(key, env) ?? whyNow(withoutStable(key, env), nowMs) ?? whyRandom(key);
 }
+
+/** `nomad:brief/periodic-1786060800` holds a time that is near now, and is kept. */
+const withoutStable = (key: string, env: NodeJS.ProcessEnv): string =>
+  STABLE.reduce(
+    (rest, name) => ((env[name]?.length ?? 0) < TELLING_LENGTH ? rest : rest.replaceAll(env[name]!, '')),
+    key,
+  );
 
 function whyPlaceholder(key: string): string | null {
   if (/^(null|undefined|none|nil)$/i.test(key)) return 'it is the word for nothing';
@@ -56,19 +63,33 @@ function whyTrap(key: string, env: NodeJS.ProcessEnv): string | null {
   return null;
 }
 
+/** Also inside a key: `nightly-$(date +%s)` is how most keys of this kind are made. */
 function whyNow(key: string, nowMs: number): string | null {
-  if (/^\d{9,19}$/.test(key)) {
+  const near = [...numbersIn(key)].some((ms) => Math.abs(ms - nowMs) < NEAR_NOW_MS.number);
+  return near || [...timesIn(key)].some((ms) => Math.abs(ms - nowMs) < NEAR_NOW_MS.time)
+    ? 'it holds the time of now, which differs on a retry'
+    : null;
+}
+
+/** Integers read as seconds, milliseconds, microseconds and nanoseconds since the epoch. */
+function* numbersIn(key: string): Generator<number> {
+  for (const [digits] of key.matchAll(/(?<!\d)\d{9,19}(?!\d)/g)) {
     for (const unitsPerMs of [0.001, 1, 1e3, 1e6]) {
-      if (Math.abs(Number(key) / unitsPerMs - nowMs) < NEAR_NOW_MS.number)
-        return 'it is the time of now, which differs on a retry';
+      const ms = Number(digits) / unitsPerMs;
+      // Whole minutes beside a name are a scheduler's own (`brief-1786060800`); alone they say nothing.
+      if (digits === key || ms % 60_000 !== 0) yield ms;
     }
   }
-  const time = /^\d{4}-\d\d-\d\dT\d\d:\d\d:(\d\d(?:\.\d+)?)(?:Z|[+-]\d\d:?\d\d)$/.exec(key);
-  // A scheduler's own time for 09:00:00, used at 09:00:03, has no seconds and is stable.
-  if (time && Number(time[1]) !== 0 && Math.abs(Date.parse(key) - nowMs) < NEAR_NOW_MS.time) {
-    return 'it is the time of now, which differs on a retry';
+}
+
+/** Times with seconds: a scheduler's own 09:00:00, used at 09:00:03, has none and is stable. */
+function* timesIn(key: string): Generator<number> {
+  const times = /(\d{4})-?(\d\d)-?(\d\d)T(\d\d):?(\d\d):?(\d\d)((?:\.\d+)?)(Z|[+-]\d\d:?\d\d)/g;
+  for (const [, year, month, day, hour, minute, second, fraction, offset] of key.matchAll(times)) {
+    if (Number(`${second}${fraction}`) === 0) continue;
+    const zone = offset === 'Z' ? 'Z' : `${offset!.slice(0, 3)}:${offset!.slice(-2)}`;
+    yield Date.parse(`${year}-${month}-${day}T${hour}:${minute}:${second}${fraction}${zone}`);
   }
-  return null;
 }
 
 function whyRandom(key: string): string | null {

@@ -26,38 +26,47 @@ function withCost(episode: Episode, attemptId: string, change: (row: CostRow) =>
   return { ...episode, costs: episode.costs.map((row) => (row.attempt_id === attemptId ? change(row) : row)) };
 }
 
-const settled = (row: CostRow, price: Price | undefined, at: string): CostRow => ({
-  ...row,
-  state: 'settled',
-  at,
-  ...(price && { amount: price.amount, unit: price.unit, basis: price.basis ?? 'reported' }),
-});
+/** A price that nobody knows leaves the worst case standing: it still counts in budgets. */
+const priced = (row: CostRow, price: Price | undefined): CostRow =>
+  price === undefined || price.amount === null
+    ? row
+    : { ...row, amount: price.amount, unit: price.unit, basis: price.basis ?? 'reported' };
 
 const moved = (row: CostRow, state: CostRow['state'], at: string): CostRow => ({ ...row, state, at });
+
+const settled = (row: CostRow, price: Price | undefined, at: string): CostRow =>
+  moved(priced(row, price), 'settled', at);
 
 /** What failed may still have been charged: only the provider's word releases it. */
 const afterFailure = (row: CostRow, billable: 'yes' | 'no' | 'unknown' | undefined, at: string): CostRow =>
   moved(row, billable === 'no' ? 'released' : billable === 'yes' ? 'settled' : 'possible', at);
 
 /**
- * What a submission answered. A late answer of a claim that was given up as unknown is taken: it is better knowledge.
- * `unknown` never replaces a reference that is already there.
+ * Whether an answer, perhaps a late one, says more than what is on record. A reference is never given up for `released`
+ * or `unknown`, nor an answer or a person's word for `unknown`; an output that is here makes any answer old news.
  */
+function isNews(attempt: Attempt, outcome: SubmitOutcome): boolean {
+  if (attempt.files) return false;
+  if (outcome.outcome === 'accepted' || outcome.outcome === 'completed') return true;
+  if (attempt.ref !== null) return false;
+  return outcome.outcome === 'released' || attempt.outcome === null;
+}
+
+/** What a submission answered, unless something better is on record. */
 export function withOutcome(episode: Episode, attemptId: string, outcome: SubmitOutcome, at: string): Episode {
   const before = findAttempt(episode, attemptId);
-  if (!before || before.files || (outcome.outcome === 'unknown' && before.ref !== null)) return episode;
-  const recorded = { outcome: outcome.outcome, at, ...said(outcome) };
-  const ref = referenceIn(outcome) ?? before.ref;
+  if (!before || !isNews(before, outcome)) return episode;
   const changed = withAttempt(episode, attemptId, (attempt) => ({
     ...attempt,
-    ref,
-    outcome: recorded,
+    ref: referenceIn(outcome) ?? attempt.ref,
+    outcome: { outcome: outcome.outcome, at, ...said(outcome) },
+    // What a person said without knowing this stays in the events.
     settlement: null,
   }));
   return withCost(changed, attemptId, (row) => {
     switch (outcome.outcome) {
       case 'accepted':
-        return outcome.cost ? { ...settled(row, outcome.cost, at), state: 'reserved' } : moved(row, 'reserved', at);
+        return moved(priced(row, outcome.cost), 'reserved', at);
       case 'completed':
         return settled(row, outcome.cost, at);
       case 'released':
@@ -122,9 +131,13 @@ export function withRemote(episode: Episode, attemptId: string, status: RemoteSt
   const changed = withAttempt(episode, attemptId, (attempt) => ({ ...attempt, remote }));
   if (status.state !== 'error' && status.state !== 'canceled') return changed;
   return withCost(changed, attemptId, (row) =>
-    status.cost ? settled(row, status.cost, at) : afterFailure(row, status.billable, at),
+    isCharged(status) ? settled(row, status.cost, at) : afterFailure(row, status.billable, at),
   );
 }
+
+/** A price beside a failure is what it cost, unless the provider says in the same breath that it costs nothing. */
+const isCharged = ({ cost, billable }: RemoteStatus): boolean =>
+  cost !== undefined && cost.amount !== null && billable !== 'no';
 
 /** The output, verified and in its place: from here on the step has succeeded. */
 export function withFiles(

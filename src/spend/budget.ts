@@ -4,6 +4,9 @@ import type { CostRow } from '../model/episode.ts';
 import { add, compare } from '../model/money.ts';
 import type { Sheet } from '../model/protocol.ts';
 
+/** Whether the attempt is free by the provider's own word. */
+export const isFree = (sheet: Sheet): boolean => sheet.capabilities.pure === true;
+
 /** The worst case of one attempt: what is reserved before it is sent. */
 export interface Quote {
   /** `null`: nobody says. */
@@ -17,7 +20,7 @@ export interface Purchase {
   episodeId: string;
   step: string;
   provider: string;
-  sheet: Sheet;
+  free: boolean;
   quote: Quote;
 }
 
@@ -30,8 +33,15 @@ export interface Promised {
 
 const counts = (row: CostRow): boolean => row.state !== 'released';
 
-/** Whether the attempt is free by the provider's own word. */
-export const isFree = (sheet: Sheet): boolean => sheet.capabilities.pure === true;
+/** What a row takes from a budget in `currency`: the charge, or its worst case when it was charged in another unit. */
+const amountIn = (row: CostRow, currency: string): string | null => {
+  const known = row.unit === currency ? row : row.worst_case?.unit === currency ? row.worst_case : null;
+  return counts(row) ? (known?.amount ?? null) : null;
+};
+
+/** Names come from a plan: `constructor` is one like any other. */
+const capOf = (caps: Record<string, string> | undefined, name: string): string | null =>
+  caps && Object.hasOwn(caps, name) ? caps[name]! : null;
 
 /**
  * The reason why this purchase must not be made, or `null`. Reserved, settled and possible charges all count; an unknown
@@ -43,60 +53,56 @@ export function refusePurchase(
   config: Config,
   maxCost: string | null,
 ): EpisodeError | null {
-  const { episodeId, step, provider, sheet, quote } = purchase;
-  if (isFree(sheet)) return null;
-  const { budget } = config;
+  const { episodeId, step, provider, free, quote } = purchase;
+  if (free) return null;
+  const { budget, currency } = config;
   if (budget.per_episode === undefined && maxCost === null && mayCharge(config).includes(provider)) {
     return budgetMissing(provider);
   }
-  const capped = [budget.per_episode, budget.per_week, maxCost].some((cap) => cap !== undefined && cap !== null);
-  const caps = budget.quantities;
-  const quantityCapped = Object.keys(quote.quantities).some(
-    (name) => caps?.per_episode?.[name] !== undefined || caps?.per_week?.[name] !== undefined,
-  );
-  const priced = quote.amount !== null && quote.unit === config.currency;
-  if (capped && !priced && !quantityCapped) return unpriced(episodeId, step, provider);
-
-  const money: [string, string | null | undefined, readonly CostRow[]][] = [
-    [`the budget of ${episodeId}`, budget.per_episode, promised.episode],
-    ['the budget of its week', budget.per_week, promised.week],
+  const bounds: [string, string | null, readonly CostRow[]][] = [
+    [`the budget of ${episodeId}`, budget.per_episode ?? null, promised.episode],
+    ['the budget of its week', budget.per_week ?? null, promised.week],
     ['--max-cost', maxCost, promised.run],
   ];
-  for (const [what, cap, rows] of money) {
-    if (!priced || cap === undefined || cap === null) continue;
-    const before = sum(
-      rows.filter((row) => row.unit === config.currency).map((row) => (counts(row) ? row.amount : null)),
-    );
-    const after = add(before, quote.amount!);
-    if (compare(after, cap) <= 0) continue;
+  const price = quote.unit === currency ? quote.amount : null;
+  if (price === null) {
+    const capped = bounds.some(([, cap]) => cap !== null);
+    // A quantity with a cap bounds a budget, and never the sum that this very command was told to keep to.
+    return capped && (maxCost !== null || !isQuantityCapped(quote, config))
+      ? unpriced(episodeId, step, provider)
+      : refuseQuantity(purchase, promised, config);
+  }
+  for (const [what, cap, rows] of bounds) {
+    if (cap === null) continue;
+    const before = sum(rows.map((row) => amountIn(row, currency)));
+    if (compare(add(before, price), cap) <= 0) continue;
     return budgetExceeded(
-      `step ${step} may cost ${quote.amount} ${config.currency}; with ${before} before it, that exceeds ${what}, ${cap} ${config.currency}`,
-      { episode_id: episodeId, step, cap, before, worst_case: quote.amount, currency: config.currency },
+      `step ${step} may cost ${price} ${currency}; with ${before} before it, that exceeds ${what}, ${cap} ${currency}`,
+      { episode_id: episodeId, step, cap, before, worst_case: price, currency },
     );
   }
   return refuseQuantity(purchase, promised, config);
 }
 
+const isQuantityCapped = ({ quantities }: Quote, { budget }: Config): boolean =>
+  Object.keys(quantities).some(
+    (name) => capOf(budget.quantities?.per_episode, name) !== null || capOf(budget.quantities?.per_week, name) !== null,
+  );
+
 function refuseQuantity({ episodeId, step, quote }: Purchase, promised: Promised, config: Config): EpisodeError | null {
   const caps = config.budget.quantities;
   for (const [name, wanted] of Object.entries(quote.quantities)) {
-    const bounds: [string, string | undefined, readonly CostRow[]][] = [
-      [`the cap of ${episodeId}`, caps?.per_episode?.[name], promised.episode],
-      ['the cap of its week', caps?.per_week?.[name], promised.week],
+    const bounds: [string, string | null, readonly CostRow[]][] = [
+      [`the cap of ${episodeId}`, capOf(caps?.per_episode, name), promised.episode],
+      ['the cap of its week', capOf(caps?.per_week, name), promised.week],
     ];
     for (const [what, cap, rows] of bounds) {
-      if (cap === undefined) continue;
-      const before = sum(rows.map((row) => (counts(row) ? (row.quantities[name] ?? null) : null)));
+      if (cap === null) continue;
+      const before = sum(rows.map((row) => (counts(row) ? capOf(row.quantities, name) : null)));
       if (compare(add(before, wanted), cap) <= 0) continue;
       return budgetExceeded(
         `step ${step} takes ${wanted} ${name}; with ${before} before it, that exceeds ${what}, ${cap}`,
-        {
-          episode_id: episodeId,
-          step,
-          quantity: name,
-          cap,
-          before,
-        },
+        { episode_id: episodeId, step, quantity: name, cap, before, worst_case: wanted },
       );
     }
   }

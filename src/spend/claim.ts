@@ -1,18 +1,19 @@
 import { attemptInFlight, episodeClosed, planMissing } from '../errors.ts';
 import { fingerprint } from '../fingerprint.ts';
+import { isOpen } from '../model/attempt.ts';
+import type { Config } from '../model/config.ts';
 import type { Attempt, CostRow, Episode, InputRecord } from '../model/episode.ts';
-import { compareEpisodeIds } from '../model/episode-id.ts';
 import type { Step } from '../model/plan.ts';
 import type { Sheet } from '../model/protocol.ts';
-import { isOpen, resolveInputs, type StepView, viewSteps } from '../model/status.ts';
+import { resolveInputs, type StepView, viewSteps } from '../model/status.ts';
 import { readEpisode, saveEpisode } from '../record.ts';
-import { ref, type Transaction } from '../store/store.ts';
+import { ref, type Transaction, type View } from '../store/store.ts';
 import { idsOf } from './attempts.ts';
 import { isFree, type Quote, refusePurchase } from './budget.ts';
 import type { SpendServices } from './services.ts';
 
-/** The longest that sending may take: until then an owner on another host is taken to be alive. */
-const LEASE_MS = 15 * 60_000;
+/** Longer than any send may take (an adapter has 15 minutes): until then an owner on another host is taken to be alive. */
+const LEASE_MS = 20 * 60_000;
 
 export interface ClaimRequest {
   episodeId: string;
@@ -31,6 +32,9 @@ export interface ClaimRequest {
   mayStart(view: StepView, episode: Episode): boolean;
 }
 
+type Claimed = { verdict: 'proceed'; attempt: Attempt };
+type Changed = { verdict: 'changed' };
+
 /**
  * Transaction 1 of a paid call: checks everything again under the lock, reserves the worst case, and records the claim.
  * Nothing may be sent before this returns `proceed`. `changed`: what was read before is no longer so; read again.
@@ -39,7 +43,7 @@ export interface ClaimRequest {
 export async function claim(
   services: Pick<SpendServices, 'store' | 'port' | 'config'>,
   request: ClaimRequest,
-): Promise<{ verdict: 'proceed'; attempt: Attempt } | { verdict: 'changed' }> {
+): Promise<Claimed | Changed> {
   return services.store.transact((transaction) => decideClaim(transaction, services, request));
 }
 
@@ -47,7 +51,7 @@ async function decideClaim(
   transaction: Transaction,
   { port, config }: Pick<SpendServices, 'port' | 'config'>,
   request: ClaimRequest,
-): Promise<{ verdict: 'proceed'; attempt: Attempt } | { verdict: 'changed' }> {
+): Promise<Claimed | Changed> {
   const { step, token } = request;
   const episode = await readEpisode(transaction, request.episodeId);
   const attempts = episode.steps.find((record) => record.id === step.id)?.attempts ?? [];
@@ -57,13 +61,7 @@ async function decideClaim(
   if (!episode.plan) throw planMissing(episode.episode_id);
   if (episode.plan_sha256 !== request.planSha256) return { verdict: 'changed' };
   const open = attempts.find(isOpen);
-  if (open)
-    throw attemptInFlight(
-      episode.episode_id,
-      step.id,
-      open.attempt_id,
-      `pid ${open.claim.owner.pid} on ${open.claim.owner.host}`,
-    );
+  if (open) return refuseOpen(episode.episode_id, step.id, open);
   const views = viewSteps(episode);
   const view = views.find((candidate) => candidate.id === step.id);
   if (!view?.step || !request.mayStart(view, episode)) return { verdict: 'changed' };
@@ -74,10 +72,17 @@ async function decideClaim(
     episodeId: episode.episode_id,
     step: step.id,
     provider: step.provider,
-    sheet: request.sheet,
+    free: isFree(request.sheet),
     quote: request.quote,
   };
-  const refusal = refusePurchase(purchase, await promised(transaction, episode, token), config, request.maxCost);
+  const ofRun = new Set(
+    episode.steps.flatMap((record) =>
+      record.attempts.flatMap((attempt) => (attempt.claim.token === token ? [attempt.attempt_id] : [])),
+    ),
+  );
+  const run = episode.costs.filter((row) => ofRun.has(row.attempt_id));
+  const rows = purchase.free ? NOTHING : await promised(transaction, episode, config);
+  const refusal = refusePurchase(purchase, { ...rows, run }, config, request.maxCost);
   if (refusal) throw refusal;
   const ledger = await transaction.get(ref('ledger', ''));
   const at = port.now();
@@ -99,17 +104,27 @@ async function decideClaim(
   return { verdict: 'proceed', attempt };
 }
 
-async function promised(transaction: Transaction, episode: Episode, token: string) {
-  const ids = await transaction.list('episode', episode.week_id);
-  const others = ids.filter((id) => id !== episode.episode_id).sort(compareEpisodeIds);
+/** Somebody is sending it: said. It was accepted or is unknown: the caller looks again and sees that. */
+function refuseOpen(episodeId: string, step: string, { attempt_id, claim: { owner }, ...attempt }: Attempt): Changed {
+  if (attempt.outcome !== null || attempt.ref !== null) return { verdict: 'changed' };
+  throw attemptInFlight(episodeId, step, attempt_id, `pid ${owner.pid} on ${owner.host}`);
+}
+
+const NOTHING = { episode: [], week: [] };
+
+/** What budgets count. The records of the other episodes of the week are read only when the week has a budget. */
+export async function promised(
+  view: View,
+  episode: Episode,
+  { budget }: Config,
+): Promise<{ episode: CostRow[]; week: CostRow[] }> {
   const week: CostRow[] = [...episode.costs];
-  for (const id of others) week.push(...(await readEpisode(transaction, id)).costs);
-  const ofRun = new Set(
-    episode.steps.flatMap((step) =>
-      step.attempts.flatMap((attempt) => (attempt.claim.token === token ? [attempt.attempt_id] : [])),
-    ),
-  );
-  return { episode: episode.costs, week, run: episode.costs.filter((row) => ofRun.has(row.attempt_id)) };
+  if (budget.per_week !== undefined || budget.quantities?.per_week !== undefined) {
+    for (const id of await view.list('episode', episode.week_id)) {
+      if (id !== episode.episode_id) week.push(...(await readEpisode(view, id)).costs);
+    }
+  }
+  return { episode: episode.costs, week };
 }
 
 function withNewAttempt(episode: Episode, stepId: string, attempt: Attempt): Episode['steps'] {
@@ -128,6 +143,7 @@ const reserve = ({ step, quote }: ClaimRequest, attempt: Attempt): CostRow => ({
   amount: quote.amount,
   unit: quote.unit,
   basis: quote.basis,
+  worst_case: { amount: quote.amount, unit: quote.unit },
   quantities: quote.quantities,
   at: attempt.claim.at,
 });

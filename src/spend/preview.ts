@@ -1,18 +1,29 @@
 import { EpisodeError } from '../errors.ts';
+import type { CostRow, Episode } from '../model/episode.ts';
 import { add } from '../model/money.ts';
-import type { Plan, Step } from '../model/plan.ts';
+import type { Step } from '../model/plan.ts';
+import { type StepView, viewSteps } from '../model/status.ts';
+import { type SpendPlan, startable } from './authority.ts';
+import { isFree, type Purchase, refusePurchase } from './budget.ts';
+import { promised } from './claim.ts';
 import { quote } from './quote.ts';
 import type { SpendServices } from './services.ts';
+
+export interface WorstCase {
+  /** What would be reserved; `null` when nobody says. */
+  amount: string | null;
+  unit: string;
+  basis: string;
+}
 
 export interface Priced {
   step: string;
   provider: string;
   kind: string;
-  /** What would be reserved; `amount: null` when nobody says. */
-  worst_case: { amount: string | null; unit: string; basis: string };
+  worst_case: WorstCase;
 }
 
-export interface Preview {
+export interface Pricing {
   steps: Priced[];
   /** Of the steps with a price in the show's currency. */
   worst_case: string;
@@ -20,40 +31,126 @@ export interface Preview {
   unpriced: string[];
 }
 
+type Asked = Pick<SpendServices, 'provider' | 'config' | 'note'>;
+
 /** The worst case of each step. Starts no task and writes nothing; a provider that cannot be asked leaves its step unpriced. */
-export async function price(
-  services: Pick<SpendServices, 'provider' | 'config' | 'note'>,
-  steps: readonly Step[],
-): Promise<Preview> {
+export async function price(services: Asked, steps: readonly Step[]): Promise<Pricing> {
   const priced: Priced[] = [];
-  for (const step of steps) priced.push(await priceStep(services, step));
-  const inCurrency = priced.filter(
-    ({ worst_case }) => worst_case.amount !== null && worst_case.unit === services.config.currency,
-  );
+  for (const step of steps) {
+    const { id, provider, kind } = step;
+    const worst_case = step.estimate ? { ...step.estimate, basis: 'plan' } : (await ask(services, step)).worst_case;
+    priced.push({ step: id, provider, kind, worst_case });
+  }
+  return { steps: priced, ...sumOf(priced, services.config.currency) };
+}
+
+function sumOf(priced: readonly Pick<Priced, 'step' | 'worst_case'>[], currency: string) {
+  const inCurrency = priced.filter(({ worst_case }) => worst_case.amount !== null && worst_case.unit === currency);
   return {
-    steps: priced,
     worst_case: add(...inCurrency.map(({ worst_case }) => worst_case.amount!)),
     unpriced: priced.filter((one) => !inCurrency.includes(one)).map(({ step }) => step),
   };
 }
 
-async function priceStep(services: Pick<SpendServices, 'provider' | 'config' | 'note'>, step: Step): Promise<Priced> {
-  const { id, provider: name, kind } = step;
+/** What a provider says of a step; `refusal` when it cannot be asked. */
+async function ask(
+  services: Asked,
+  step: Step,
+): Promise<{ worst_case: WorstCase; free: boolean; refusal: EpisodeError | null }> {
   const { currency } = services.config;
-  if (step.estimate) return { step: id, provider: name, kind, worst_case: { ...step.estimate, basis: 'plan' } };
   try {
-    const provider = await services.provider(name);
-    const { amount, unit, basis } = await quote(step, provider, await provider.describe(), currency);
-    return { step: id, provider: name, kind, worst_case: { amount, unit, basis } };
+    const provider = await services.provider(step.provider);
+    const sheet = await provider.describe();
+    const { amount, unit, basis } = await quote(step, provider, sheet, currency);
+    return { worst_case: { amount, unit, basis }, free: isFree(sheet), refusal: null };
   } catch (error) {
     if (!(error instanceof EpisodeError)) throw error;
-    services.note(`${name} cannot be asked for the price of ${id}: ${error.message}`);
-    return { step: id, provider: name, kind, worst_case: { amount: null, unit: currency, basis: 'unknown' } };
+    services.note(`${step.provider} cannot be asked about ${step.id}: ${error.message}`);
+    const worst_case = step.estimate
+      ? { ...step.estimate, basis: 'plan' }
+      : { amount: null, unit: currency, basis: 'unknown' };
+    return { worst_case, free: false, refusal: error };
   }
 }
 
-/** Every step of the plan with its worst case. */
-export const pricePlan = (
-  services: Pick<SpendServices, 'provider' | 'config' | 'note'>,
-  plan: Plan,
-): Promise<Preview> => price(services, plan.steps);
+/** What a command would do about one step. */
+export interface Foreseen {
+  step: string;
+  state: StepView['state'];
+  would: 'start' | 'refuse' | 'follow' | 'stay';
+  /** Why it would be refused. */
+  why: string | null;
+  worst_case: WorstCase | null;
+}
+
+export interface Preview {
+  episode_id: string;
+  status: Episode['status'];
+  dry_run: true;
+  steps: Foreseen[];
+  worst_case: { currency: string; amount: string; unpriced: string[] };
+}
+
+/** What `run` would do with this plan right now, step by step, budgets included. Writes nothing and sends nothing. */
+export async function preview(
+  services: Asked & Pick<SpendServices, 'store'>,
+  { episode, authority }: SpendPlan,
+): Promise<Preview> {
+  const { store, config } = services;
+  const rows = await store.view((view) => promised(view, episode, config));
+  const run: CostRow[] = [];
+  const foreseen = new Map<string, Foreseen>();
+  for (const { id, state, step } of startable(episode, authority)) {
+    const { worst_case, free, refusal } = await ask(services, step);
+    const quoted = { ...worst_case, quantities: step.quantity ?? {} };
+    const purchase: Purchase = {
+      episodeId: episode.episode_id,
+      step: id,
+      provider: step.provider,
+      free,
+      quote: quoted,
+    };
+    const counted = { episode: [...rows.episode, ...run], week: [...rows.week, ...run], run };
+    const refused = refusal ?? refusePurchase(purchase, counted, config, authority.maxCost);
+    if (!refused && !free) run.push(rowOf(purchase));
+    foreseen.set(id, {
+      step: id,
+      state,
+      would: refused ? 'refuse' : 'start',
+      why: refused?.message ?? null,
+      worst_case,
+    });
+  }
+  const steps = viewSteps(episode).map((view) => foreseen.get(view.id) ?? without(view));
+  const starting = [...foreseen.values()].flatMap(({ step, would, worst_case }) =>
+    would === 'start' && worst_case ? [{ step, worst_case }] : [],
+  );
+  const { worst_case: amount, unpriced } = sumOf(starting, config.currency);
+  return {
+    episode_id: episode.episode_id,
+    status: episode.status,
+    dry_run: true,
+    steps,
+    worst_case: { currency: config.currency, amount, unpriced },
+  };
+}
+
+const without = ({ id, state }: StepView): Foreseen => ({
+  step: id,
+  state,
+  would: state === 'accepted' || state === 'running' ? 'follow' : 'stay',
+  why: null,
+  worst_case: null,
+});
+
+const rowOf = ({ step, provider, quote: { amount, unit, basis, quantities } }: Purchase): CostRow => ({
+  attempt_id: '',
+  step,
+  provider,
+  state: 'reserved',
+  amount,
+  unit,
+  basis,
+  quantities,
+  at: '',
+});

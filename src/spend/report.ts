@@ -25,7 +25,7 @@ export const stepResults = (episode: Episode, verdicts: ReadonlyMap<string, Step
   viewSteps(episode).map((view) => ({
     step: view.id,
     state: view.state,
-    verdict: view.state === 'unknown' ? 'unknown' : (verdicts.get(view.id) ?? null),
+    verdict: view.state === 'unknown' && !view.writtenOff ? 'unknown' : (verdicts.get(view.id) ?? null),
     attempt_id: view.last?.attempt_id ?? null,
     ref: view.last?.ref ?? null,
   }));

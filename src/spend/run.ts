@@ -1,222 +1,131 @@
-import {
-  attemptInFlight,
-  EpisodeError,
-  endsAtOnce,
-  episodeClosed,
-  insufficientFunds,
-  outcomeUnknown,
-  planMissing,
-  stepFailed,
-} from '../errors.ts';
-import type { Attempt, Episode } from '../model/episode.ts';
-import type { Step } from '../model/plan.ts';
-import { attemptState, type StepView, viewSteps } from '../model/status.ts';
+import { EpisodeError, endsAtOnce, episodeClosed, ledgerBusy, planMissing } from '../errors.ts';
+import type { Episode } from '../model/episode.ts';
+import { viewSteps } from '../model/status.ts';
 import { readEpisode } from '../record.ts';
-import { findAttempt } from './attempts.ts';
-import { claim } from './claim.ts';
-import { follow } from './follow.ts';
-import { gatherInputs } from './inputs.ts';
-import { quote } from './quote.ts';
+import { type Authority, concerns } from './authority.ts';
+import { standingOf } from './ends.ts';
 import { recoverClaims } from './recover.ts';
 import { type RunResult, type StepResult, stepResults } from './report.ts';
-import { send } from './send.ts';
 import type { SpendServices } from './services.ts';
-
-/** What one paid verb authorises. The loop is the same for all of them. */
-export interface Authority {
-  verb: Attempt['verb'];
-  reason: string | null;
-  /** Whether a new attempt of this step may be started, as it stands now. */
-  mayStart(view: StepView, episode: Episode): boolean;
-  /** Steps it is about: what is in flight or unknown there is reported. `null`: all. */
-  steps: readonly string[] | null;
-  /** Upper bound of what this command reserves, in the show's currency. */
-  maxCost: string | null;
-  /** How long accepted tasks are followed, milliseconds. */
-  waitMs: number;
-}
+import { type Command, findWork, type Work, workOn } from './work.ts';
 
 const AT_ONCE = 4;
+/** Each change under a step is somebody's progress; that many in a row are none of this program. */
+const LOOKS = 20;
 
-/** The one loop: claim, send, record, poll, fetch, for every step that is authorised, until none is left to do. */
+/** What this command has done so far, by step. */
+interface Progress {
+  begun: Set<string>;
+  looks: Map<string, number>;
+  failures: Map<string, EpisodeError>;
+  verdicts: Map<string, StepResult['verdict']>;
+  /** Providers that refused for want of funds: nothing more is started there. */
+  broke: Set<string>;
+  /** Errors that are none of ours: bugs. */
+  bugs: unknown[];
+}
+
+/**
+ * The one loop: claim, send, record, poll, fetch, for every step that is authorised, until none is left to do. Whatever
+ * stops it, what was begun is brought to its end first.
+ */
 export async function run(services: SpendServices, episodeId: string, authority: Authority): Promise<RunResult> {
   await recoverClaims(services, episodeId);
-  const token = services.port.random(16);
-  const deadline = services.port.now() + authority.waitMs;
-  const begun = new Set<string>();
-  const broke = new Set<string>();
+  const progress: Progress = {
+    begun: new Set(),
+    looks: new Map(),
+    failures: new Map(),
+    verdicts: new Map(),
+    broke: new Set(),
+    bugs: [],
+  };
+  const isStopped = (): boolean =>
+    services.interrupted.aborted || progress.bugs.length > 0 || [...progress.failures.values()].some(endsAtOnce);
+  const command: Command = {
+    episodeId,
+    authority,
+    token: services.port.random(16),
+    deadline: services.port.now() + authority.waitMs,
+    isOver: (provider) => isStopped() || progress.broke.has(provider),
+  };
   const active = new Map<string, Promise<void>>();
-  const failures: EpisodeError[] = [];
-  const verdicts = new Map<string, StepResult['verdict']>();
-
-  for (;;) {
-    const episode = await services.store.view((view) => readEpisode(view, episodeId));
-    refuseUnplannable(episode);
-    const stopped = services.interrupted.aborted || failures.some(endsAtOnce);
-    const work = stopped ? [] : findWork(episode, authority, begun, broke);
-    for (const { view, does } of work.slice(0, AT_ONCE - active.size)) {
-      begun.add(view.id);
-      const job = workOn(services, episode, view, does, authority, token, deadline)
-        .then((verdict) => {
-          if (verdict === null) begun.delete(view.id);
-          else verdicts.set(view.id, verdict);
-        })
-        .catch((error) => {
-          if (!(error instanceof EpisodeError)) throw error;
-          if (error.code === 'FUNDS_REFUSED') broke.add(view.step!.provider);
-          if (error.code === 'ATTEMPT_IN_FLIGHT') verdicts.set(view.id, 'inflight');
-          failures.push(error);
-        })
-        .finally(() => active.delete(view.id));
-      active.set(view.id, job);
+  try {
+    for (;;) {
+      const episode = await services.store.view((view) => readEpisode(view, episodeId));
+      if (authority.starts) refuseUnplannable(episode);
+      const isOpen = (work: Work): boolean =>
+        !progress.begun.has(work.view.id) && !(work.does === 'start' && progress.broke.has(work.view.step.provider));
+      const open = isStopped() ? [] : findWork(episode, authority).filter(isOpen);
+      for (const work of open.slice(0, AT_ONCE - active.size)) {
+        const { id } = work.view;
+        progress.begun.add(id);
+        active.set(
+          id,
+          carryOut(services, command, episode, work, progress).finally(() => active.delete(id)),
+        );
+      }
+      if (active.size === 0) {
+        if (progress.bugs.length > 0) throw progress.bugs[0];
+        return conclude(episode, authority, progress);
+      }
+      await Promise.race(active.values());
     }
-    if (active.size === 0) return conclude(episode, authority, verdicts, failures);
-    await Promise.race(active.values());
+  } finally {
+    await Promise.all(active.values());
   }
 }
 
-function refuseUnplannable(episode: Episode): asserts episode is Episode & { plan: NonNullable<Episode['plan']> } {
+function refuseUnplannable(episode: Episode): void {
   if (episode.closed) throw episodeClosed(episode.episode_id, episode.closed);
   if (!episode.plan) throw planMissing(episode.episode_id);
 }
 
-type Work = { view: StepView; does: 'start' | 'follow' | 'report' };
-
-function findWork(episode: Episode, authority: Authority, begun: Set<string>, broke: Set<string>): Work[] {
-  return viewSteps(episode).flatMap((view): Work[] => {
-    if (begun.has(view.id) || (authority.steps && !authority.steps.includes(view.id))) return [];
-    if (view.state === 'accepted' || view.state === 'running') return [{ view, does: 'follow' }];
-    if (view.state === 'claimed' || view.state === 'sending') return [{ view, does: 'report' }];
-    if (view.step && authority.mayStart(view, episode) && !broke.has(view.step.provider))
-      return [{ view, does: 'start' }];
-    return [];
-  });
-}
-
-async function workOn(
+/** Never rejects: what one step comes to is noted, and the others go on. */
+async function carryOut(
   services: SpendServices,
+  command: Command,
   episode: Episode,
-  view: StepView,
-  does: Work['does'],
-  authority: Authority,
-  token: string,
-  deadline: number,
-): Promise<StepResult['verdict']> {
-  const episodeId = episode.episode_id;
-  const role = view.step?.role ?? null;
-  if (does === 'report') {
-    const { attempt_id, claim: held } = view.last!;
-    throw attemptInFlight(episodeId, view.id, attempt_id, `pid ${held.owner.pid} on ${held.owner.host}`);
+  work: Work,
+  progress: Progress,
+): Promise<void> {
+  const { id } = work.view;
+  try {
+    const verdict = await workOn(services, command, episode, work);
+    if (verdict === null) lookAgain(id, progress);
+    else progress.verdicts.set(id, verdict);
+  } catch (error) {
+    if (!(error instanceof EpisodeError)) {
+      progress.bugs.push(error);
+      return;
+    }
+    // An interrupt ends what was being asked before the claim: nothing came of it, and nothing is to be said.
+    if (services.interrupted.aborted && error.code === 'PROVIDER_UNREACHABLE' && work.does === 'start') return;
+    if (error.code === 'FUNDS_REFUSED' && work.does === 'start') progress.broke.add(work.view.step.provider);
+    if (error.code === 'ATTEMPT_IN_FLIGHT') progress.verdicts.set(id, 'inflight');
+    progress.failures.set(id, error);
   }
-  if (does === 'follow') {
-    const provider = await services.provider(view.last!.provider);
-    await follow(services, { episodeId, step: view.id, role, attempt: view.last! }, provider, deadline);
-    return reportEnd(await reread(services, episodeId, view.last!), episodeId, view.id, 'replay');
-  }
-  const step = view.step!;
-  const provider = await services.provider(step.provider);
-  const attempt = await start(services, episode, step, authority, token, provider);
-  if (!attempt) return null;
-  await send(services, { episodeId, step: view.id, role, attempt }, provider);
-  const sent = await reread(services, episodeId, attempt);
-  if (attemptState(sent) === 'accepted')
-    await follow(services, { episodeId, step: view.id, role, attempt: sent }, provider, deadline);
-  return reportEnd(await reread(services, episodeId, attempt), episodeId, view.id, 'proceed');
 }
 
-/** Everything that is read and asked before the claim; `null` when the record changed under it and the loop looks again. */
-async function start(
-  services: SpendServices,
-  episode: Episode,
-  step: Step,
-  authority: Authority,
-  token: string,
-  provider: Awaited<ReturnType<SpendServices['provider']>>,
-): Promise<Attempt | null> {
-  const sheet = await provider.describe();
-  const inputs = await gatherInputs(services, step, viewSteps(episode));
-  const claimed = await claim(services, {
-    episodeId: episode.episode_id,
-    step,
-    planSha256: episode.plan_sha256!,
-    verb: authority.verb,
-    reason: authority.reason,
-    token,
-    sheet,
-    quote: await quote(step, provider, sheet, services.config.currency),
-    inputs,
-    maxCost: authority.maxCost,
-    mayStart: authority.mayStart,
+function lookAgain(step: string, { looks, begun, failures }: Progress): void {
+  const looked = (looks.get(step) ?? 0) + 1;
+  looks.set(step, looked);
+  if (looked < LOOKS) begun.delete(step);
+  else failures.set(step, ledgerBusy());
+}
+
+/** Where steps stand is reported also where this command had nothing to do; what is not known comes before all else. */
+function conclude(episode: Episode, authority: Authority, { failures, verdicts }: Progress): RunResult {
+  const standing = viewSteps(episode).flatMap((view): EpisodeError[] => {
+    const error = concerns(authority, view.id) ? standingOf(view, episode.episode_id) : null;
+    const said = failures.get(view.id);
+    if (!error || (said && (error.exit !== 11 || said.exit === 11))) return [];
+    // Who only asks is told what is still open, and not again what ended long ago.
+    return authority.starts || error.exit === 11 || error.exit === 75 ? [error] : [];
   });
-  return claimed.verdict === 'proceed' ? claimed.attempt : null;
-}
-
-async function reread(services: SpendServices, episodeId: string, attempt: Attempt): Promise<Attempt> {
-  const episode = await services.store.view((view) => readEpisode(view, episodeId));
-  return findAttempt(episode, attempt.attempt_id)!;
-}
-
-/** An ended attempt as what the caller is told: a verdict, or what went wrong. */
-function reportEnd<V>(attempt: Attempt, episodeId: string, step: string, verdict: V): V {
-  const { outcome, remote, provider } = attempt;
-  switch (attemptState(attempt)) {
-    case 'unknown':
-      throw outcomeUnknown(episodeId, step, provider, outcome?.message ?? outcome?.reason ?? 'no answer');
-    case 'ready':
-      throw notSentReport(attempt, episodeId, step);
-    case 'failed':
-    case 'canceled':
-      throw stepFailed(
-        episodeId,
-        step,
-        provider,
-        [remote?.reason ?? outcome?.reason, outcome?.message].filter(Boolean).join(': ') || 'it gave no reason',
-      );
-    default:
-      return verdict;
-  }
-}
-
-function notSentReport({ outcome, provider }: Attempt, episodeId: string, step: string): EpisodeError {
-  if (outcome?.reason === 'insufficient_funds') return insufficientFunds(episodeId, step, provider);
-  const why = outcome?.message ?? outcome?.reason ?? 'it was not sent';
-  const later = outcome?.retry_after === undefined ? '' : `; it asks to wait ${outcome.retry_after} s`;
-  return new EpisodeError(
-    'PROVIDER_UNREACHABLE',
-    `step ${step} of ${episodeId}: ${provider} accepted nothing (${why})${later}`,
-    {
-      subject: `${episodeId}/${step}`,
-      hints: [`episode generate ${episodeId}          the same command later is safe`],
-      details: { retry_after: outcome?.retry_after ?? null },
-    },
-  );
-}
-
-/** Holds are reported also where this command had nothing to do. */
-function conclude(
-  episode: Episode,
-  authority: Authority,
-  verdicts: ReadonlyMap<string, StepResult['verdict']>,
-  failures: EpisodeError[],
-): RunResult {
-  const views = viewSteps(episode);
-  const concerned = (view: StepView): boolean => !authority.steps || authority.steps.includes(view.id);
-  const held = views.filter((view) => view.state === 'unknown' && !view.writtenOff && concerned(view));
-  const reported = new Set(
-    failures
-      .filter(({ code }) => code === 'OUTCOME_UNKNOWN' || code === 'STATE_NOT_SAVED')
-      .map(({ subject }) => subject),
-  );
-  for (const { id, last } of held) {
-    if (reported.has(`${episode.episode_id}/${id}`)) continue;
-    failures.push(
-      outcomeUnknown(
-        episode.episode_id,
-        id,
-        last!.provider,
-        last!.outcome?.message ?? last!.outcome?.reason ?? 'no answer',
-      ),
-    );
-  }
-  return { episode, steps: stepResults(episode, verdicts), failures };
+  const named = new Map<string, StepResult['verdict']>((authority.steps ?? []).map((step) => [step, 'replay']));
+  return {
+    episode,
+    steps: stepResults(episode, new Map([...named, ...verdicts])),
+    failures: [...failures.values(), ...standing],
+  };
 }

@@ -1,12 +1,13 @@
 import { prepareDirectory } from '../artifacts.ts';
-import { EpisodeError, stateNotSaved } from '../errors.ts';
+import { claimGivenUp, EpisodeError, stateNotSaved } from '../errors.ts';
 import type { Attempt, Episode, OutputFile } from '../model/episode.ts';
 import type { SubmitOutcome } from '../model/protocol.ts';
 import type { Provider, SubmitEvents } from '../providers/provider.ts';
 import { readEpisode, saveEpisode } from '../record.ts';
 import { ref } from '../store/store.ts';
-import { withAttempt, withFiles, withOutcome } from './attempts.ts';
+import { findAttempt, withAttempt, withFiles, withOutcome } from './attempts.ts';
 import { isFree } from './budget.ts';
+import { giveBack, type Reserve } from './reserve.ts';
 import type { SpendServices } from './services.ts';
 import { clearRoom, makeRoom, placeTake } from './take.ts';
 
@@ -40,20 +41,40 @@ export async function changeAttempt(
  * Throws `STATE_NOT_SAVED` (11) when the ledger cannot take an answer that may have cost money, and whatever kept the
  * output from being a take; the attempt's record says then what became of it.
  */
-export async function send(services: SpendServices, target: Target, provider: Provider): Promise<void> {
-  const { attempt } = target;
-  const room = await prepareRoom(services, target);
-  const submitted = await submit(services, target, provider, `${services.root}/${room}`);
+export async function send(
+  services: SpendServices,
+  target: Target,
+  provider: Provider,
+  reserve: Reserve,
+): Promise<void> {
+  const { port, root } = services;
+  const { sheet } = target.attempt;
+  const room = await prepareRoom(services, target, reserve);
+  const submitted = await submit(services, target, provider, `${root}/${room}`);
   const result =
     submitted.outcome.outcome === 'completed' ? await place(services, target, submitted.outcome, room) : submitted;
-  try {
-    await record(services, target, result);
-  } catch (error) {
-    const ref = 'ref' in result.outcome ? (result.outcome.ref as string | undefined) : undefined;
-    throw isFree(attempt.sheet) ? error : stateNotSaved(target.episodeId, target.step, ref ?? submitted.ref, error);
-  }
-  if (isFree(attempt.sheet) || !result.error) await clearRoom(services.port.disk, `${services.root}/${room}`);
+  await giveBack(port, root, reserve);
+  await recordAtLast(services, target, result);
+  if (isFree(sheet) || !result.error) await clearRoom(port.disk, `${root}/${room}`);
   if (result.error) throw result.error;
+}
+
+/** A ledger that is only busy is waited for: this is the one answer that nobody gives again. */
+const PATIENCE = 10;
+
+async function recordAtLast(services: SpendServices, target: Target, result: Result): Promise<void> {
+  for (let attempt = 1; ; attempt += 1) {
+    try {
+      return await record(services, target, result);
+    } catch (error) {
+      if (error instanceof EpisodeError && error.exit === 75 && attempt < PATIENCE) continue;
+      if (isFree(target.attempt.sheet)) throw error;
+      const { outcome } = result;
+      const ref = 'ref' in outcome && typeof outcome.ref === 'string' ? outcome.ref : null;
+      const reason = 'reason' in outcome && typeof outcome.reason === 'string' ? outcome.reason : null;
+      throw stateNotSaved(target.episodeId, target.step, { outcome: outcome.outcome, ref, reason }, error);
+    }
+  }
 }
 
 interface Result {
@@ -64,7 +85,7 @@ interface Result {
 }
 
 /** Nothing has been asked for yet: a failure here gives the claim back. */
-async function prepareRoom(services: SpendServices, target: Target): Promise<string> {
+async function prepareRoom(services: SpendServices, target: Target, reserve: Reserve): Promise<string> {
   try {
     const stamp = await services.store.view(async (view) => ({
       ledger_id: (await view.get(ref('ledger', '')))!.ledger_id,
@@ -74,7 +95,9 @@ async function prepareRoom(services: SpendServices, target: Target): Promise<str
     await prepareDirectory(services.port, services.root, stamp);
     return await makeRoom(services, target.episodeId, target.attempt.attempt_id);
   } catch (error) {
-    await record(services, target, { outcome: notSent((error as Error).message) });
+    await giveBack(services.port, services.root, reserve);
+    // Where the ledger cannot take even that, the claim is judged once this command is gone.
+    await record(services, target, { outcome: notSent((error as Error).message) }).catch(() => {});
     throw error;
   }
 }
@@ -86,14 +109,17 @@ const notSent = (message: string): SubmitOutcome => ({
   billable: 'no',
 });
 
-async function submit(
-  services: SpendServices,
-  target: Target,
-  provider: Provider,
-  outputDir: string,
-): Promise<Result & { ref: string | null }> {
+/** How far this submission provably got. */
+interface Seen {
+  /** The adapter was not told what to do: its start could not be recorded. */
+  heldBack: boolean;
+  sending: boolean;
+  ref: string | null;
+}
+
+async function submit(services: SpendServices, target: Target, provider: Provider, outputDir: string): Promise<Result> {
   const { attempt } = target;
-  const seen = { sending: false, ref: null as string | null };
+  const seen: Seen = { heldBack: false, sending: false, ref: null };
   // Money that is on its way is waited for; what is free is simply done again.
   const signal = isFree(attempt.sheet) ? services.interrupted : new AbortController().signal;
   const submission = {
@@ -110,44 +136,53 @@ async function submit(
     checkpoint: attempt.checkpoint,
   };
   try {
-    return { outcome: await provider.submit(submission, recording(services, target, seen), signal), ref: seen.ref };
+    return { outcome: await provider.submit(submission, recording(services, target, seen), signal) };
   } catch (error) {
-    return { outcome: afterThrow(attempt, seen.sending, error), error, ref: seen.ref };
+    return { outcome: afterThrow(attempt, seen, error), error };
   }
 }
 
 /** Each event is durable in the ledger before the adapter goes on. */
-function recording(
-  services: SpendServices,
-  target: Target,
-  seen: { sending: boolean; ref: string | null },
-): SubmitEvents {
+function recording(services: SpendServices, target: Target, seen: Seen): SubmitEvents {
+  const { attempt_id, claim } = target.attempt;
   const change = async (event: string, fields: (at: string) => Partial<Attempt>): Promise<void> => {
-    await changeAttempt(services, target, event, (episode, at) =>
-      withAttempt(episode, target.attempt.attempt_id, (attempt) => ({ ...attempt, ...fields(at) })),
-    );
+    await changeAttempt(services, target, event, (episode, at) => {
+      // Whoever took this command for dead may have sent again: from then on it must not send.
+      if (!seen.sending && findAttempt(episode, attempt_id)?.outcome !== null)
+        throw claimGivenUp(target.episodeId, target.step, attempt_id);
+      return withAttempt(episode, attempt_id, (attempt) => ({ ...attempt, ...fields(at) }));
+    });
   };
   return {
-    started: (adapter) =>
-      change('adapter started', () => ({ claim: { ...target.attempt.claim, adapter: { ...adapter } } })),
+    async started(adapter) {
+      seen.heldBack = true;
+      await change('adapter started', () => ({ claim: { ...claim, adapter: { ...adapter } } }));
+      seen.heldBack = false;
+    },
     checkpoint: (data) => change('checkpoint', () => ({ checkpoint: data })),
     async sending() {
       await change('sending', (at) => ({ sending_at: at }));
       seen.sending = true;
     },
-    async accepted(accepted) {
-      seen.ref = accepted;
-      await change('accepted', () => ({ ref: accepted }));
+    async accepted(ref) {
+      seen.ref = ref;
+      await changeAttempt(services, target, 'accepted', (episode, at) =>
+        findAttempt(episode, attempt_id)?.outcome === null
+          ? withAttempt(episode, attempt_id, (attempt) => ({ ...attempt, ref }))
+          : withOutcome(episode, attempt_id, { outcome: 'accepted', ref }, at),
+      );
     },
     progress: (fraction) => services.progress(target.step, fraction),
   };
 }
 
 /** A submission that threw instead of answering: only what provably sent nothing is released. */
-function afterThrow(attempt: Attempt, sending: boolean, error: unknown): SubmitOutcome {
+function afterThrow(attempt: Attempt, seen: Seen, error: unknown): SubmitOutcome {
   const message = (error as Error).message;
   if (isFree(attempt.sheet)) return { outcome: 'released', reason: 'crashed', message, billable: 'no' };
-  if (attempt.sheet.capabilities.announces_sending === true && !sending) return notSent(message);
+  if (seen.ref !== null) return { outcome: 'accepted', ref: seen.ref };
+  const announces = attempt.sheet.capabilities.announces_sending === true;
+  if (seen.heldBack || (announces && !seen.sending)) return notSent(message);
   return { outcome: 'unknown', reason: 'adapter_error', message };
 }
 
@@ -164,16 +199,20 @@ async function place(
     if (!(error instanceof EpisodeError)) throw error;
     const { message } = error;
     if (isFree(target.attempt.sheet)) {
-      return { outcome: { outcome: 'released', reason: 'render_failed', message, billable: 'no' }, error };
+      const reason = error.code === 'CANNOT_WRITE' ? 'disk_full' : 'render_failed';
+      return { outcome: { outcome: 'released', reason, message, billable: 'no' }, error };
     }
     if (error.exit === 76) return { outcome: { ...outcome, reason: 'not_whole', message }, error };
-    return { outcome: { outcome: 'unknown', reason: 'result_not_placed', message, evidence: { room } }, error };
+    const evidence = { room, ...(outcome.ref !== undefined && { ref: outcome.ref }) };
+    return { outcome: { outcome: 'unknown', reason: 'result_not_placed', message, evidence }, error };
   }
 }
 
 async function record(services: SpendServices, target: Target, { outcome, files }: Result): Promise<void> {
   const { attempt_id } = target.attempt;
   await changeAttempt(services, target, outcome.outcome, (episode, at) => {
+    // Recorded already, by a commit that was in doubt.
+    if (findAttempt(episode, attempt_id)?.files) return episode;
     const known = withOutcome(episode, attempt_id, outcome, at);
     // The cost came with the outcome: the row is settled by now.
     return files ? withFiles(known, attempt_id, files, undefined, at) : known;

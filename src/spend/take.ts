@@ -111,6 +111,12 @@ const otherHash = (provider: string, path: string): EpisodeError =>
     subject: provider,
   });
 
+/** A take that another command recorded first: ours is one too many, and nothing refers to it. */
+export async function discardTake(disk: Disk, root: string, files: readonly OutputFile[]): Promise<void> {
+  const path = files[0]!.path;
+  await clearRoom(disk, `${root}/${path.slice(0, path.lastIndexOf('/'))}`);
+}
+
 /** Removes a delivery's room with all in it. Never fails: what stays is in `.partial`, and nothing refers to it. */
 export async function clearRoom(disk: Disk, path: string): Promise<void> {
   try {

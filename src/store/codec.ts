@@ -1,9 +1,10 @@
 import * as z from 'zod/mini';
 import { recordDamaged } from '../errors.ts';
+import { fingerprint } from '../fingerprint.ts';
 import { readRecord } from '../json/record.ts';
 import { format } from '../json/strict-json.ts';
 import { Episode, History } from '../model/episode.ts';
-import { episodeIdOf } from '../model/episode-id.ts';
+import { episodeIdOf, sequenceOf, weekOfEpisode } from '../model/episode-id.ts';
 import { describeIssues } from '../model/issues.ts';
 import { Key, Ledger, Week } from '../model/ledger.ts';
 import { faultsOfPlan } from '../model/plan.ts';
@@ -36,9 +37,22 @@ export async function decode<K extends Kind>(ref: Ref<K>, bytes: Uint8Array, fil
 /** A document under another's name, or one that contradicts itself, is damage too. */
 const faultOf: { [K in Kind]: (id: string, document: Documents[K]) => string | null } = {
   ledger: () => null,
-  key: () => null,
-  week: (id, week) => misnamed(id, week.week_id),
-  history: (id, history) => misnamed(id, history.week_id),
+  key: (id, { show, source, key, episode_id, week_id }) => {
+    if (fingerprint({ show, source, key }) !== id) return `it is the record of another key ("${key}")`;
+    return weekOfEpisode(episode_id) === week_id ? null : 'episode_id and week_id disagree';
+  },
+  week: (id, { week_id, highest, episodes }) => {
+    const ids = Object.keys(episodes);
+    const foreign = ids.find((episodeId) => weekOfEpisode(episodeId) !== week_id);
+    if (foreign !== undefined) return `it holds ${foreign} of another week`;
+    const beyond = ids.find((episodeId) => sequenceOf(episodeId) > highest);
+    if (beyond !== undefined) return `it holds ${beyond} and calls ${highest} its highest sequence`;
+    return misnamed(id, week_id);
+  },
+  history: (id, { week_id, episodes }) => {
+    const foreign = episodes.find((record) => record.episode_id !== episodeIdOf(week_id, record.sequence));
+    return foreign ? `it holds ${foreign.episode_id}, whose week or sequence disagrees` : misnamed(id, week_id);
+  },
   episode: (id, { episode_id, week_id, sequence, plan }) => {
     if (episode_id !== episodeIdOf(week_id, sequence)) return 'episode_id, week_id and sequence disagree';
     const fault = plan && faultsOfPlan(plan, new Set(plan.steps.map((step) => step.provider)))[0];

@@ -1,3 +1,4 @@
+import type { EpisodeError } from '../errors.ts';
 import type { Episode, History } from '../model/episode.ts';
 import type { Key, Ledger, Week } from '../model/ledger.ts';
 
@@ -24,8 +25,8 @@ export const ref = <K extends Kind>(kind: K, id: string): Ref<K> => ({ kind, id 
  */
 export interface View {
   get<K extends Kind>(ref: Ref<K>): Promise<Documents[K] | undefined>;
-  /** IDs of the documents of a kind, in no order: all weeks, all episodes of a week (`scope`), all history groups. */
-  list(kind: 'week' | 'history'): Promise<string[]>;
+  /** IDs of the documents of a kind, in no order: all weeks, history groups, keys, or the episodes of a week (`scope`). */
+  list(kind: 'week' | 'history' | 'key'): Promise<string[]>;
   list(kind: 'episode', scope: string): Promise<string[]>;
   /** What messages call a document: its file, relative to the show. */
   nameOf(ref: Ref): string;
@@ -59,4 +60,11 @@ export interface Store {
   view<T>(read: (view: View) => Promise<T>): Promise<T>;
   /** Like `view`, but each document is whole by itself and two may come from different instants: for long lists. */
   browse<T>(read: (view: View) => Promise<T>): Promise<T>;
+  /**
+   * Like `browse`, and also when the newest transaction is damaged: then `damage` says how, and documents are as they were
+   * last put in place, perhaps one transaction behind. For what shows the rest; nothing may be decided upon it.
+   */
+  salvage<T>(read: (view: View, damage: EpisodeError | null) => Promise<T>): Promise<T>;
+  /** What is damaged in the store's own bookkeeping, one error a file, also where nothing depends on it any more. */
+  inspect(): Promise<EpisodeError[]>;
 }

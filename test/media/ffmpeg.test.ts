@@ -1,17 +1,14 @@
 import { mkdir, symlink, writeFile } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
 import { build } from 'esbuild';
-import { beforeAll, describe, expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import type { EpisodeError } from '../../src/errors.ts';
 import { createFfmpeg } from '../../src/media/ffmpeg.ts';
 import { PATH, processesIn, run, scratch } from './rig.ts';
 
 const INSTALL = ['apt-get install ffmpeg', 'brew install ffmpeg', 'EPISODE_FFMPEG=/path/to/ffmpeg uses another one'];
 
-let directory = '';
-beforeAll(async () => {
-  directory = await scratch();
-});
+const directory = await scratch();
 
 /** An executable that answers `-version` with these lines. */
 async function fake(name: string, answer: string, mode = 0o755): Promise<string> {

@@ -5,11 +5,10 @@ import type { EpisodeError } from '../../src/errors.ts';
 import { type MediaKind, verifyMedia } from '../../src/media/verify.ts';
 import { installed, makeClip, scratch, ffmpeg as tool } from './rig.ts';
 
-let directory = '';
+const directory = await scratch();
 const at = (name: string): string => join(directory, name);
 
 beforeAll(async () => {
-  directory = await scratch();
   await makeClip(at('film.mp4'), { fps: 30000 / 1001, seconds: 1, sound: 'mono 22050' });
   await makeClip(at('silent.mp4'), { seconds: 1 });
   const sine = ['-f', 'lavfi', '-i', 'sine=d=2'];

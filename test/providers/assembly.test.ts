@@ -26,11 +26,10 @@ import {
 /** Apostrophes, spaces and signs that mean something to shells, URLs, printf and ffmpeg, also in the directory. */
 const ODD = "it's 100% #1: [v];,\\ é😀\n%03d -y";
 
-let directory = '';
+const directory = await scratch();
 let clips = { red: '', green: '', blue: '', moving: '', card: '', words: '' };
 
 beforeAll(async () => {
-  directory = await scratch();
   const odd = join(directory, ODD);
   await mkdir(odd);
   clips = {

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { build } from 'esbuild';
 import { describe, expect, it } from 'vitest';
-import { startChild } from '../../src/providers/exec/child.ts';
+import { startChild } from '../../src/child/child.ts';
 import { converse } from '../../src/providers/exec/conversation.ts';
 import { ADAPTER, recorder, rig, until, untilDead } from './exec-rig.ts';
 
@@ -169,7 +169,7 @@ describe.concurrent('the process group ends with its leader', () => {
   it('and with this program', async () => {
     const { outputFiles } = await build({
       stdin: {
-        contents: `import { startChild } from './src/providers/exec/child.ts';
+        contents: `import { startChild } from './src/child/child.ts';
           startChild(['sleep', '600'], '/', {}).then(({ pid }) => { console.log(pid); process.exit(); });`,
         resolveDir: ROOT,
       },

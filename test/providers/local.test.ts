@@ -1,6 +1,6 @@
 import { mkdtemp, readdir, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { beforeAll, describe, expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { createFfmpeg } from '../../src/media/ffmpeg.ts';
 import { verifyMedia } from '../../src/media/verify.ts';
 import { Sheet, type SubmitOutcome } from '../../src/model/protocol.ts';
@@ -22,10 +22,7 @@ import {
   wrapped,
 } from '../media/rig.ts';
 
-let directory = '';
-beforeAll(async () => {
-  directory = await scratch();
-});
+const directory = await scratch();
 const fresh = (): Promise<string> => mkdtemp(join(directory, 'out-'));
 
 const SMALL = { width: 160, height: 90, seconds: 1 };

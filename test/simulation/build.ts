@@ -1,4 +1,4 @@
-import { mkdtempSync, readFileSync } from 'node:fs';
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
@@ -27,7 +27,8 @@ const SOURCE = join(import.meta.dirname, '../../src');
 
 /** The shipped ledger code with some lines changed. A patch that no longer applies throws: it would look like a pass. */
 export async function buildLedger(patches: readonly Patch[] = []): Promise<LedgerBuild> {
-  const outfile = join(mkdtempSync(join(tmpdir(), 'episode-build-')), 'ledger.mjs');
+  const directory = mkdtempSync(join(tmpdir(), 'episode-build-'));
+  const outfile = join(directory, 'ledger.mjs');
   await build({
     stdin: { contents: ENTRY, resolveDir: SOURCE, loader: 'ts' },
     outfile,
@@ -51,7 +52,9 @@ export async function buildLedger(patches: readonly Patch[] = []): Promise<Ledge
       },
     ],
   });
-  return import(pathToFileURL(outfile).href);
+  const built: LedgerBuild = await import(pathToFileURL(outfile).href);
+  rmSync(directory, { recursive: true });
+  return built;
 }
 
 function apply(source: string, { file, find, replace }: Patch): string {

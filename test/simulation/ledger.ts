@@ -19,6 +19,7 @@ export function requestFor(key: string, week: string): AllocateRequest {
     key,
     week,
     currentWeek: () => week,
+    byClock: false,
     schedule: null,
     slot: null,
     timeZone: 'Asia/Tokyo',
@@ -42,7 +43,6 @@ async function insist<T>(command: () => Promise<T>): Promise<T> {
     try {
       return await command();
     } catch (error) {
-      if ((error as any).code?.startsWith?.('E') && !isRefusal(error)) { const k = String(error).replace(/[0-9a-f-]{5,}/g,'N') + ' :: ' + (new Error().stack ?? '').split('\n')[2]; (globalThis as any).raw ??= new Map(); (globalThis as any).raw.set(k, ((globalThis as any).raw.get(k) ?? 0) + 1); continue; }
       if (!isRefusal(error) || !AGAIN.includes(error.exit) || error.code === 'ALREADY_INITIALISED') throw error;
     }
   }

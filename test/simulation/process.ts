@@ -42,9 +42,9 @@ export class Process {
     return this.state === 'killed' || this.state === 'ended';
   }
 
-  /** Still computing: neither stopped nor waiting for an answer. */
+  /** Still computing: neither over nor waiting for an answer. */
   get isBusy(): boolean {
-    return this.state === 'running' && this.calls.length === 0;
+    return !this.isOver && this.calls.length === 0;
   }
 
   readyCalls(): Call[] {

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import type { Port } from '../../src/port.ts';
-import { explore, expectFaultsFired } from './explore.ts';
+import { expectFaultsFired, explore } from './explore.ts';
 import { Tally, type Weather } from './faults.ts';
 import { STORM, THIEVES } from './weather.ts';
 import { World } from './world.ts';
@@ -67,19 +67,21 @@ describe('a world', () => {
   });
 
   it('ends the wait for a lock that is never given back', async () => {
+    let held = false;
+    let refused = false;
     const hold = async (port: Port) => {
       await port.lock('/', 1000);
+      held = true;
       while (!refused) await port.sleep(1);
     };
-    let refused = false;
     const wait = async (port: Port) => {
-      await port.sleep(1);
+      while (!held) await port.sleep(1);
       refused = await port.lock('/', 1000).then(
         () => false,
         (error) => error.message === 'busy',
       );
     };
-    await create(3).run([hold, wait]);
+    await create(1).run([hold, wait]);
     expect(refused).toBe(true);
   });
 

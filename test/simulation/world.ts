@@ -168,7 +168,11 @@ export class World implements Surroundings {
         this.#note(process, call, 'killed');
         break;
       case 'pause':
-        process.pause(this.step, this.random.pick([5, 50, 400]));
+        // A signal meets a call before it or, where the kernel finishes it first, after it.
+        if (process.readyCalls().includes(call) && this.random.chance(0.5)) {
+          this.#note(process, call, process.answer(call));
+        }
+        process.pause(this.step, this.random.pick([5, 50, 100, 200, 400]));
         this.#note(process, call, `paused until ${process.resumesAt}`);
         break;
       case 'powerLoss':

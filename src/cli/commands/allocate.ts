@@ -1,9 +1,11 @@
 import { resolve } from 'node:path';
 import { type AllocateRequest, allocate } from '../../allocate.ts';
-import { checkZones, loadPlan } from '../../config.ts';
-import { EpisodeError, unstableKey, usage, weekUnknown } from '../../errors.ts';
-import type { Config } from '../../model/config.ts';
-import { weekOfDate, weekOfInstant } from '../../model/week.ts';
+import { checkZones, readPlan, refusalOfPlan } from '../../config.ts';
+import { EpisodeError, unstableKey, usage } from '../../errors.ts';
+import type { Config, Schedule } from '../../model/config.ts';
+import type { Plan } from '../../model/plan.ts';
+import { faultOfWeek, isCalendarDate, weekOfDate, weekOfInstant } from '../../model/week.ts';
+import type { DerivedSlot, NamedSchedule } from '../../schedulers/slot.ts';
 import type { Context } from '../context.ts';
 import { instant, text, week } from '../options.ts';
 import type { Verb } from '../verbs.ts';
@@ -30,11 +32,12 @@ export const verb: Verb = {
   async run(context, { options }) {
     const request = await readRequest(context, options);
     const made = await allocate({ store: context.writing(), port: context.port, root: context.root() }, request);
-    const notes = [`original episode ${made.episode_id}, created ${made.created_at}; now: ${made.status}`];
+    const original = `original episode ${made.episode_id}, created ${made.created_at}; now: ${made.status}`;
+    const early = request.source === 'schedule' && Date.parse(request.slot!) > context.port.now();
     return {
       document: made,
       text: `${made.episode_id}\n`,
-      notes: made.verdict === 'replay' ? notes : [],
+      notes: made.verdict === 'replay' ? [original] : early ? [`allocated early, for the slot ${request.slot}`] : [],
       committed: made.verdict === 'proceed',
     };
   },
@@ -44,102 +47,152 @@ async function readRequest(context: Context, options: Record<string, unknown>): 
   const config = await context.configWithoutZones();
   const key = text(options, 'key');
   const schedule = text(options, 'schedule');
-  const slot = text(options, 'slot');
-  const reason = text(options, 'keyIsStable');
-  const issuedAt = text(options, 'issuedAt');
   if ((key === null) === (schedule === null)) {
     throw usage('give either --key or --schedule', 'allocate', 'episode allocate --help');
   }
-  if (issuedAt !== null) instant(issuedAt, '--issued-at');
-  const asked = { plan: text(options, 'plan'), week: week(options), slot, reason, issuedAt };
-  return schedule === null ? typed(context, config, key!, asked) : scheduled(context, config, schedule, asked);
+  const issuedAt = text(options, 'issuedAt');
+  const asked: Asked = {
+    week: week(options),
+    slot: readSlot(text(options, 'slot')),
+    plan: await readGivenPlan(context, text(options, 'plan')),
+    keyIsStable: text(options, 'keyIsStable'),
+    issuedAt: issuedAt === null ? null : rfc3339(instant(issuedAt, '--issued-at')),
+  };
+  return schedule === null
+    ? typed(context, config, key!, asked)
+    : scheduled(context, checkZones(config), schedule, asked);
 }
 
 interface Asked {
-  plan: string | null;
   week: string | null;
-  slot: string | null;
-  reason: string | null;
+  slot: GivenSlot | null;
+  plan: { name: string; plan: Plan } | null;
+  keyIsStable: string | null;
   issuedAt: string | null;
 }
 
+/** `--slot`, whose week depends on a zone only when it is an instant. */
+type GivenSlot = { date: string } | { atMs: number; given: string };
+
+function readSlot(given: string | null): GivenSlot | null {
+  if (given === null) return null;
+  if (!/^\d{4}-\d\d-\d\d$/.test(given)) return { atMs: instant(given, '--slot'), given };
+  if (!isCalendarDate(given)) throw usage(`--slot ${given} is no date of the calendar`, given, 'write 2026-08-07');
+  return { date: given };
+}
+
+async function readGivenPlan({ port, cwd }: Context, name: string | null): Promise<Asked['plan']> {
+  return name === null ? null : { name, plan: await readPlan(port.disk, resolve(cwd, name), name) };
+}
+
 async function typed(context: Context, config: Config, key: string, asked: Asked): Promise<AllocateRequest> {
-  if (key.length > LONGEST_KEY || /[\u0000-\u001f\u007f]/.test(key)) {
+  if (key.length > LONGEST_KEY || /[\u0000-\u001f\u007f-\u009f]/.test(key)) {
     throw usage(`a key has at most ${LONGEST_KEY} characters and no control characters`, '--key');
   }
+  const zone = (): string => checkZones(config).time_zone;
   const now = context.port.now();
-  const fromSlot = asked.slot === null ? null : weekOfSlot(asked.slot, () => checkZones(config).time_zone);
+  const fromSlot = asked.slot && weekOfSlot(asked.slot, zone);
+  const contradicted = fromSlot && contradiction(asked, fromSlot);
+  if (contradicted) throw contradicted;
+  const week = fromSlot ?? asked.week;
   return {
-    ...(await common(context, config, asked, config.time_zone)),
+    ...common(asked),
     source: 'typed',
     key,
-    week: agreed(asked.week, fromSlot, asked.slot),
-    currentWeek: () => weekOfInstant(now, checkZones(config).time_zone),
+    week,
+    currentWeek: () => weekOfInstant(now, zone()),
+    byClock: week === null,
     schedule: null,
-    slot: asked.slot,
+    slot: asked.slot && ('date' in asked.slot ? asked.slot.date : rfc3339(asked.slot.atMs)),
+    timeZone: config.time_zone,
     schedulePlan: null,
-    refuseNew: await refusalOf(key, asked.reason, context),
+    refuseNew: (await refusalOf(key, asked, context)) ?? refusalOfGiven(asked, config),
   };
 }
 
-async function refusalOf(key: string, reason: string | null, context: Context): Promise<EpisodeError | null> {
-  if (reason !== null) return null;
+async function refusalOf(key: string, { keyIsStable }: Asked, context: Context): Promise<EpisodeError | null> {
+  if (keyIsStable !== null) return null;
   const { whyUnstable } = await import('../../schedulers/unstable.ts');
   const why = whyUnstable(key, context.env, context.port.now());
   return why === null ? null : unstableKey(key, why);
 }
 
-async function scheduled(context: Context, unchecked: Config, name: string, asked: Asked): Promise<AllocateRequest> {
-  const config = checkZones(unchecked);
-  const schedule = config.schedules[name];
-  if (!schedule) {
-    const known = Object.keys(config.schedules);
-    throw new EpisodeError('CONFIGURATION', `pipeline.json has no schedule ${name}`, {
-      subject: name,
-      hints: [known.length > 0 ? `there is ${known.join(', ')}` : 'add "schedules": { … } to pipeline.json'],
-    });
-  }
-  const zone = schedule.time_zone ?? config.time_zone;
-  const { currentSlot, slotGiven } = await import('../../schedulers/slot.ts');
+const refusalOfGiven = ({ plan }: Asked, config: Config): EpisodeError | null =>
+  plan && refusalOfPlan(plan.plan, plan.name, config);
+
+async function scheduled(context: Context, config: Config, name: string, asked: Asked): Promise<AllocateRequest> {
+  const schedule = scheduleOf(config, name);
+  const named = { name, schedule, zone: schedule.time_zone ?? config.time_zone };
   const now = context.port.now();
-  const derived =
-    asked.slot === null ? currentSlot(name, schedule, zone, now) : slotGiven(name, schedule, zone, asked.slot);
-  if (!derived) throw new EpisodeError('SLOT_UNKNOWN', `schedule ${name} had no slot yet`, { subject: name });
-  if (derived.atMs > now) context.talk.note(`allocated early for slot ${derived.slot}`);
+  const derived = await deriveSlot(named, asked.slot, now);
+  const plan = asked.plan === null && schedule.plan ? await planOfSchedule(context, config, schedule.plan) : null;
   return {
-    ...(await common(context, config, asked, zone)),
+    ...common(asked),
     source: 'schedule',
     key: derived.key,
-    week: agreed(asked.week, derived.week, derived.slot),
+    // The key says which release it is, so only a week that was asked for can contradict it.
+    week: asked.week,
     currentWeek: () => derived.week,
+    byClock: asked.slot === null,
     schedule: name,
     slot: derived.slot,
-    schedulePlan: schedule.plan
-      ? await loadPlan(context.port.disk, `${context.root()}/${schedule.plan}`, schedule.plan, config)
-      : null,
-    refuseNew: null,
+    timeZone: named.zone,
+    schedulePlan: plan?.plan ?? null,
+    refuseNew: contradiction(asked, derived.week) ?? refusalOfGiven(asked, config) ?? plan?.refusal ?? null,
   };
 }
 
-async function common({ port, cwd }: Context, config: Config, { plan, reason, issuedAt }: Asked, timeZone: string) {
-  return {
-    plan: plan === null ? null : await loadPlan(port.disk, resolve(cwd, plan), plan, config),
-    issuedAt,
-    keyIsStable: reason,
-    timeZone,
-  };
+function scheduleOf(config: Config, name: string): Schedule {
+  if (Object.hasOwn(config.schedules, name)) return config.schedules[name]!;
+  const known = Object.keys(config.schedules);
+  throw new EpisodeError('CONFIGURATION', `pipeline.json has no schedule ${name}`, {
+    subject: name,
+    hints: [known.length > 0 ? `there is ${known.join(', ')}` : 'add "schedules": { … } to pipeline.json'],
+  });
 }
 
-function weekOfSlot(slot: string, zone: () => string): string {
-  if (!/^\d{4}-\d\d-\d\d$/.test(slot)) return weekOfInstant(instant(slot, '--slot'), zone());
-  const found = weekOfDate(slot);
-  if (found === null) throw usage(`--slot ${slot} is no date of the calendar`, slot);
-  return found;
+async function deriveSlot(named: NamedSchedule, given: GivenSlot | null, now: number): Promise<DerivedSlot> {
+  const { currentSlot, slotAtInstant, slotOnDate } = await import('../../schedulers/slot.ts');
+  if (given !== null)
+    return 'date' in given ? slotOnDate(named, given.date) : slotAtInstant(named, given.atMs, given.given);
+  const derived = currentSlot(named, now);
+  if (derived) return derived;
+  throw new EpisodeError('SLOT_UNKNOWN', `schedule ${named.name} has had no slot yet`, {
+    subject: named.name,
+    hints: [`its expression is "${named.schedule.cron}", in ${named.zone}`],
+  });
 }
 
-function agreed(asked: string | null, fromSlot: string | null, slot: string | null): string | null {
-  if (asked !== null && fromSlot !== null && asked !== fromSlot) {
-    throw weekUnknown(asked, `the slot ${slot} lies in ${fromSlot}`);
+/** Frozen when the episode is made: whatever is wrong with it later says nothing against a retry. */
+async function planOfSchedule(
+  { port, root }: Context,
+  config: Config,
+  path: string,
+): Promise<{ plan: Plan | null; refusal: EpisodeError | null }> {
+  try {
+    const plan = await readPlan(port.disk, `${root()}/${path}`, path);
+    return { plan, refusal: refusalOfPlan(plan, path, config) };
+  } catch (error) {
+    if (!(error instanceof EpisodeError)) throw error;
+    return { plan: null, refusal: error };
   }
-  return fromSlot ?? asked;
+}
+
+const common = ({ plan, keyIsStable, issuedAt }: Asked) => ({ plan: plan?.plan ?? null, keyIsStable, issuedAt });
+
+const rfc3339 = (atMs: number): string => new Date(atMs).toISOString().replace('.000Z', 'Z');
+
+const weekOfSlot = (slot: GivenSlot, zone: () => string): string =>
+  'date' in slot ? weekOfDate(slot.date) : weekOfInstant(slot.atMs, zone());
+
+/** A request that names a slot and another week than the slot's; `null` when both say the same. */
+function contradiction({ week, slot }: Asked, fromSlot: string): EpisodeError | null {
+  const given = slot === null ? 'of now' : 'date' in slot ? slot.date : slot.given;
+  if (faultOfWeek(fromSlot) !== null) return usage(`the slot ${given} lies in no week that can be written`, '--slot');
+  if (week === null || week === fromSlot) return null;
+  return usage(
+    `--week ${week} contradicts the slot ${given}, which lies in ${fromSlot}`,
+    week,
+    'leave one of them out',
+  );
 }

@@ -1,6 +1,5 @@
 import { approve, planApproval } from '../../approve.ts';
 import { usage } from '../../errors.ts';
-import { startsFirst } from '../../generate.ts';
 import { episode, stepNames, text } from '../options.ts';
 import { definePaid, PAID_EXITS, paidAnswer, paidOptions, previewAnswer } from '../paid.ts';
 import type { Verb } from '../verbs.ts';
@@ -28,11 +27,10 @@ export const verb: Verb = {
     if (sha256 !== null && !/^[0-9a-f]{8,64}$/.test(sha256)) {
       throw usage(`--sha256 ${sha256} is no hash`, '--sha256', '8 to 64 hex digits, as episode show prints them');
     }
-    const approval = { steps: stepNames(options), sha256, by: text(options, 'by') ?? context.port.user };
-    const paid = paidOptions(options);
+    const by = text(options, 'by') ?? context.port.user;
+    const wanted = { ...paidOptions(options), steps: stepNames(options), sha256, by };
     const services = await context.spending();
-    if (options.dryRun)
-      return previewAnswer(services, (await planApproval(services, id, approval)).approved, startsFirst);
-    return paidAnswer(await approve(services, id, { ...paid, ...approval }));
+    if (options.dryRun) return previewAnswer(services, await planApproval(services, id, wanted));
+    return paidAnswer(await approve(services, id, wanted));
   },
 };

@@ -1,7 +1,8 @@
 import { accessSync, constants } from 'node:fs';
+import { statfs } from 'node:fs/promises';
 import { delimiter, join } from 'node:path';
 import { type Diagnosis, doctor } from '../../doctor.ts';
-import { type Code, EpisodeError, isErrno } from '../../errors.ts';
+import { EpisodeError, isErrno, mostImportant } from '../../errors.ts';
 import type { Config } from '../../model/config.ts';
 import type { Context } from '../context.ts';
 import { table } from '../render.ts';
@@ -13,6 +14,7 @@ export const verb: Verb = {
   exits: [65, 73, 75, 77, 78],
   async run(context) {
     const { findFfmpeg } = await import('../../media/find-ffmpeg.ts');
+    const { parseCron } = await import('../../schedulers/slot.ts');
     const diagnoses = await doctor({
       store: context.reading(),
       port: context.port,
@@ -22,6 +24,11 @@ export const verb: Verb = {
       uid: process.geteuid?.() ?? null,
       findFfmpeg: () => findFfmpeg(context.env),
       isOnPath: (program) => isOnPath(program, context.env.PATH ?? ''),
+      fileSystem: (path) => statfs(path),
+      checkSchedule(name, { schedules, time_zone }) {
+        const schedule = schedules[name]!;
+        parseCron({ name, schedule, zone: schedule.time_zone ?? time_zone });
+      },
     });
     return { document: { diagnoses }, text: await doctorText(diagnoses), error: worst(diagnoses) };
   },
@@ -48,21 +55,13 @@ function isOnPath(program: string, path: string): boolean {
   });
 }
 
-const CODE: Record<number, Code> = {
-  65: 'LEDGER_DAMAGED',
-  73: 'CANNOT_WRITE',
-  75: 'CLOCK_BEHIND',
-  77: 'NOT_PERMITTED',
-};
-
-/** Damage first; each line of the table carries its own fix. */
-function worst(diagnoses: Diagnosis[]): EpisodeError | null {
-  const ill = diagnoses.filter(({ state }) => state === 'wrong');
-  const first = ill.find(({ exit }) => exit === 65) ?? ill[0];
-  if (!first) return null;
-  const code = CODE[first.exit!] ?? 'CONFIGURATION';
-  return new EpisodeError(code, first.message, { subject: first.check, hints: first.fix ? [first.fix] : [] });
-}
+/** The exit code is that of the worst; each line of the table carries its own fix. */
+const worst = (diagnoses: Diagnosis[]): EpisodeError | null =>
+  mostImportant(
+    diagnoses.flatMap(({ code, check, message, fix }) =>
+      code === null ? [] : [new EpisodeError(code, message, { subject: check, hints: fix === '' ? [] : [fix] })],
+    ),
+  );
 
 const WORD = { ok: 'ok', hint: 'hint', wrong: 'WRONG' };
 

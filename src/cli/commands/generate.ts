@@ -1,4 +1,4 @@
-import { generate, startsFirst } from '../../generate.ts';
+import { generate, planGenerate } from '../../generate.ts';
 import { episode, step } from '../options.ts';
 import { definePaid, PAID_EXITS, paidAnswer, paidOptions, previewAnswer } from '../paid.ts';
 import type { Verb } from '../verbs.ts';
@@ -16,17 +16,9 @@ export const verb: Verb = {
   endsItself: true,
   async run(context, { args, options }) {
     const id = episode(args[0]);
-    const only = step(options);
-    const paid = paidOptions(options);
+    const wanted = { ...paidOptions(options), step: step(options) };
     const services = await context.spending();
-    if (options.dryRun) {
-      const { show } = await import('../../show.ts');
-      return previewAnswer(
-        services,
-        await show(services, id),
-        (view) => startsFirst(view) && (only === null || view.id === only),
-      );
-    }
-    return paidAnswer(await generate(services, id, { ...paid, step: only }));
+    if (options.dryRun) return previewAnswer(services, await planGenerate(services, id, wanted));
+    return paidAnswer(await generate(services, id, wanted));
   },
 };

@@ -1,9 +1,14 @@
-import { basename, resolve } from 'node:path';
+import { basename } from 'node:path';
 import * as z from 'zod/mini';
 import { usage } from '../../errors.ts';
-import { init } from '../../init.ts';
+import { type InitAnswer, init } from '../../init.ts';
 import { currency } from '../../model/config.ts';
+import type { Ledger } from '../../model/ledger.ts';
 import { isTimeZone } from '../../model/week.ts';
+import type { Port } from '../../port.ts';
+import { whyNoLedger } from '../../store/file/absent.ts';
+import { alreadyInitialised, initialiseFileStore } from '../../store/file/commit.ts';
+import { findHead } from '../../store/file/commits.ts';
 import { required, text } from '../options.ts';
 import type { Verb } from '../verbs.ts';
 
@@ -18,9 +23,9 @@ export const verb: Verb = {
     'episode init --time-zone Asia/Tokyo',
     'episode init --time-zone Europe/Berlin --show weekly-brief --currency EUR',
   ],
-  exits: [64, 65, 73, 74, 77, 78],
-  async run(context, { options }) {
-    const root = resolve(context.cwd, context.options.root ?? context.env.EPISODE_ROOT ?? '.');
+  exits: [64, 65, 73, 77],
+  async run({ port, newRoot }, { options }) {
+    const root = newRoot();
     const timeZone = required(options, 'timeZone');
     if (!isTimeZone(timeZone))
       throw usage(
@@ -31,17 +36,28 @@ export const verb: Verb = {
     const code = required(options, 'currency');
     if (!z.safeParse(currency, code).success)
       throw usage(`--currency ${code} is no ISO 4217 code`, code, 'write e.g. USD, EUR or JPY');
-    const made = await init(context.port, root, {
-      timeZone,
-      show: text(options, 'show') ?? basename(root),
-      currency: code,
-    });
-    const notes = [
-      made.pipeline === 'kept'
-        ? 'pipeline.json was there, and was kept'
-        : 'pipeline.json: add schedules, providers and a budget',
-      'next: episode allocate --key K --plan FILE',
-    ];
-    return { document: made, text: `${made.root}  ${made.show}, ${made.time_zone}\n`, notes, committed: true };
+    const show = text(options, 'show') ?? basename(root);
+    const made = await init({ port, root, ledger: newFileLedger(port, root) }, { timeZone, show, currency: code });
+    return {
+      document: made,
+      text: `${made.root}  ${made.show}, ${made.time_zone}\n`,
+      notes: [...aboutPipeline(made, timeZone), 'next: episode allocate --key K --plan FILE'],
+      committed: true,
+    };
   },
 };
+
+function aboutPipeline(made: InitAnswer, timeZone: string): string[] {
+  if (made.pipeline === 'created') return ['pipeline.json: add schedules, providers and a budget'];
+  const other = made.time_zone === timeZone ? '' : `: weeks are counted in ${made.time_zone}, not in ${timeZone}`;
+  return [`pipeline.json was there, and was kept${other}`];
+}
+
+const newFileLedger = (port: Port, root: string) => ({
+  async refusal() {
+    if (await findHead(port, root)) return alreadyInitialised(root);
+    const why = await whyNoLedger(port.disk, root);
+    return why.code === 'NOT_INITIALISED' ? null : why;
+  },
+  create: (ledger: Ledger) => initialiseFileStore(port, root, ledger),
+});

@@ -3,7 +3,7 @@ import { type Attention, type Listed, type Listing, list } from '../../list.ts';
 import { EpisodeStatus } from '../../model/episode.ts';
 import type { Context } from '../context.ts';
 import { text, week } from '../options.ts';
-import { clock, money, span, table } from '../render.ts';
+import { charged, minute, span, table } from '../render.ts';
 import type { Verb } from '../verbs.ts';
 
 /** Finished episodes that are shown without being asked for. */
@@ -27,11 +27,12 @@ export const verb: Verb = {
     const listing = await list({ store: context.reading(), port: context.port }, { week: asked, status });
     const everything = options.all === true || asked !== null || status !== null;
     const { damage, ...document } = listing;
+    const error = mostImportant(damage);
     return {
       document,
       text: await listText(context, listing, everything),
-      error: mostImportant(damage),
-      further: damage.slice(1),
+      error,
+      further: damage.filter((other) => other !== error),
     };
   },
 };
@@ -43,14 +44,21 @@ function statusOf(value: string | null): EpisodeStatus | null {
   throw usage(`--status ${value} is none`, '--status', `there is ${known.join(', ')}`);
 }
 
-async function listText(context: Context, { episodes, attention }: Listing, everything: boolean): Promise<string> {
-  if (episodes.length === 0 && attention.length === 0) return 'no episodes; episode allocate --key K makes one\n';
+async function listText(
+  context: Context,
+  { episodes, attention, damage }: Listing,
+  everything: boolean,
+): Promise<string> {
+  if (episodes.length + attention.length + damage.length === 0)
+    return 'no episodes; episode allocate --key K makes one\n';
   const { currency, time_zone } = await context.config();
   const now = context.port.now();
   const needing = new Set(attention.map((one) => one.episode_id));
-  const running = episodes.filter(
+  const unfinished = episodes.filter(
     (one) => !needing.has(one.episode_id) && !['complete', 'closed'].includes(one.status),
   );
+  const running = unfinished.filter((one) => one.running.length > 0);
+  const open = unfinished.filter((one) => one.running.length === 0);
   const done = episodes.filter((one) => ['complete', 'closed'].includes(one.status));
   const shown = everything ? done : done.slice(0, RECENT);
   const rows = [
@@ -59,8 +67,12 @@ async function listText(context: Context, { episodes, attention }: Listing, ever
       attention.map((one) => attentionCells(one, time_zone, now)),
     ),
     ...section(
+      'RUNNING',
+      running.map((one) => [one.episode_id, one.status, runningText(one), one.title ?? '']),
+    ),
+    ...section(
       'OPEN',
-      running.map((one) => [one.episode_id, one.status, `${one.steps_done} of ${one.steps} steps`, one.title ?? '']),
+      open.map((one) => [one.episode_id, one.status, `${one.steps_done} of ${one.steps} steps`, one.title ?? '']),
     ),
     ...section(
       'DONE',
@@ -68,8 +80,18 @@ async function listText(context: Context, { episodes, attention }: Listing, ever
     ),
   ];
   const older = done.length - shown.length;
-  return `${await table(rows)}\n${older > 0 ? `(${older} older: --all)\n` : ''}`;
+  return `${await table(rows)}${older > 0 ? `     (${older} older: --all)` : ''}\n`;
 }
+
+/** `2 of 5; s3 at fal 40 %`. */
+const runningText = ({ steps_done, steps, running }: Listed): string =>
+  [
+    `${steps_done} of ${steps}`,
+    ...running.map(
+      ({ step, provider, progress }) =>
+        `${step} at ${provider}${progress === null ? '' : ` ${Math.floor(progress * 100)} %`}`,
+    ),
+  ].join('; ');
 
 const section = (name: string, rows: string[][]): string[][] =>
   rows.map((row, index) => [index === 0 ? name : '', ...row]);
@@ -81,13 +103,13 @@ function attentionCells(one: Attention, zone: string, now: number): string[] {
       ? ''
       : one.what === 'held'
         ? ` ${span(now - Date.parse(one.since))}`
-        : ` since ${clock(one.since, zone).slice(0, 9)}`;
+        : ` since ${minute(one.since, zone)}`;
   return [one.episode_id, one.what, `${one.message}${since}${risk}`, one.command];
 }
 
 const doneCells = (one: Listed, currency: string): string[] => [
   one.episode_id,
   one.status,
-  money(one.cost, currency),
+  charged(one.cost, currency),
   one.title ?? '',
 ];

@@ -1,6 +1,7 @@
 import { resolve } from 'node:path';
 import { loadPlan } from '../../config.ts';
 import { mergePlan, type PlanAnswer, priceOnly } from '../../plan.ts';
+import { readEpisode } from '../../record.ts';
 import { episode, required } from '../options.ts';
 import type { Verb } from '../verbs.ts';
 
@@ -16,8 +17,10 @@ export const verb: Verb = {
   async run(context, { args, options }) {
     const id = args[0] === undefined ? null : episode(args[0]);
     const file = required(options, 'file');
-    const plan = await loadPlan(context.port.disk, resolve(context.cwd, file), file, await context.config());
     const services = await context.spending();
+    // That there is no such episode comes before anything that is wrong with the plan.
+    if (id !== null) await services.store.view((view) => readEpisode(view, id));
+    const plan = await loadPlan(context.port.disk, resolve(context.cwd, file), file, services.config);
     const dryRun = options.dryRun === true;
     const answer = id === null ? await priceOnly(services, plan) : await mergePlan(services, id, plan, { dryRun });
     const notes = dryRun ? ['nothing was touched'] : answer.verdict === 'replay' ? [`${id} has this plan already`] : [];

@@ -14,10 +14,7 @@ export const verb: Verb = {
     const id = episode(args[0]);
     const paid = paidOptions(options);
     const services = await context.spending();
-    if (options.dryRun) {
-      const planned = await planReassembly(services, id);
-      return previewAnswer(services, planned.episode, (view) => view.id === planned.assembly.id && !planned.current);
-    }
+    if (options.dryRun) return previewAnswer(services, await planReassembly(services, id, paid));
     return paidAnswer(await reassemble(services, id, paid));
   },
 };

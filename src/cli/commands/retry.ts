@@ -1,5 +1,5 @@
 import { usage } from '../../errors.ts';
-import { mayRetry, retry } from '../../retry.ts';
+import { planRetry, retry } from '../../retry.ts';
 import { episode, required, step } from '../options.ts';
 import { definePaid, PAID_EXITS, paidAnswer, paidOptions, previewAnswer } from '../paid.ts';
 import type { Verb } from '../verbs.ts';
@@ -20,13 +20,9 @@ export const verb: Verb = {
     const id = episode(args[0]);
     const retried = step(options);
     if (retried === null) throw usage('--step is missing', '--step', 'episode retry --help');
-    const reason = required(options, 'reason');
-    const paid = paidOptions(options);
+    const wanted = { ...paidOptions(options), step: retried, reason: required(options, 'reason') };
     const services = await context.spending();
-    if (options.dryRun) {
-      const { show } = await import('../../show.ts');
-      return previewAnswer(services, await show(services, id), (view) => view.id === retried && mayRetry(view, reason));
-    }
-    return paidAnswer(await retry(services, id, { ...paid, step: retried, reason }));
+    if (options.dryRun) return previewAnswer(services, await planRetry(services, id, wanted));
+    return paidAnswer(await retry(services, id, wanted));
   },
 };

@@ -1,12 +1,15 @@
-import type { Config } from '../../model/config.ts';
+import { waysOut } from '../../errors.ts';
+import { BUILT_IN, type Config } from '../../model/config.ts';
 import type { Attempt } from '../../model/episode.ts';
 import { needsOf } from '../../model/plan.ts';
 import { type StepView, viewSteps } from '../../model/status.ts';
 import { deliverablesOf } from '../../next.ts';
 import { totals } from '../../record.ts';
 import { type Shown, show } from '../../show.ts';
+import { whyUnknown } from '../../spend/ends.ts';
 import { episode } from '../options.ts';
-import { clock, money, price, span, table, when } from '../render.ts';
+import { oneLine } from '../printable.ts';
+import { clock, minute, money, price, span, table, when } from '../render.ts';
 import type { Verb } from '../verbs.ts';
 
 export const verb: Verb = {
@@ -23,76 +26,117 @@ export const verb: Verb = {
 };
 
 async function showText(shown: Shown, config: Config, now: number): Promise<string> {
-  const { time_zone: zone, currency, budget } = config;
+  const { currency, budget } = config;
   const { allocation, status } = shown;
+  const views = viewSteps(shown);
   const from = allocation.schedule
     ? `${allocation.schedule}, slot ${when(allocation.slot!, allocation.time_zone)}`
     : `key ${shown.allocation_key}`;
-  const head = `${shown.episode_id}  ${status === 'held' ? 'HELD' : status}   ${from}   ${money(totals(shown.costs), currency, budget.per_episode)}`;
-  const title = shown.plan?.title ? [`  ${shown.plan.title}`] : [];
-  const rows = viewSteps(shown).map((view) => [
+  const cost = money(totals(shown.costs), currency, budget.per_episode);
+  const head = `${shown.episode_id}  ${status === 'held' ? 'HELD' : status}   ${oneLine(from)}   ${cost}`;
+  const rows = views.map((view) => [
     '',
     stateWord(view),
     view.id,
-    view.step?.provider ?? '',
-    priceOf(shown, view, currency),
-    detail(view, zone, now),
+    view.step?.provider ?? view.last?.provider ?? '',
+    priceOf(shown, view, config),
+    detail(shown, view, config.time_zone, now),
   ]);
-  const steps = rows.length > 0 ? [await table(rows)] : [];
   const files = Object.entries(deliverablesOf(shown)).flatMap(([role, file]) =>
     file ? [`  ${role.padEnd(5)}  ${file.path}  ${file.sha256.slice(0, 12)}`] : [],
   );
-  const holds = shown.holds
-    .filter((hold) => hold.what === 'unknown')
-    .flatMap(({ step, commands }) => holdLines(shown, step, commands));
-  const other = holds.length > 0 ? [] : shown.next.map((command) => `next: ${command}`);
-  return `${[head, ...title, ...steps, ...files, ...holds, ...other].join('\n')}\n`;
+  const lines = [
+    head,
+    ...(shown.plan?.title ? [`  ${oneLine(shown.plan.title)}`] : []),
+    ...(shown.closed ? [`  closed by ${oneLine(`${shown.closed.by}: ${shown.closed.reason}`)}`] : []),
+    ...(rows.length > 0 ? [await table(rows, [4])] : []),
+    ...files,
+    ...views.flatMap((view) => holdLines(shown, view)),
+    ...restOfNext(shown).map((command) => `next: ${command}`),
+  ];
+  return `${lines.join('\n')}\n`;
 }
 
-const holdLines = (shown: Shown, step: string, commands: string[]): string[] => {
-  const provider = viewSteps(shown).find((view) => view.id === step)!.last!.provider;
+function holdLines(shown: Shown, { id, last, state, writtenOff }: StepView): string[] {
+  if (state !== 'unknown' || writtenOff) return [];
+  const ways = waysOut(shown.episode_id, id, last!.provider);
+  const width = Math.max(...ways.map(({ command }) => command.length));
   return [
-    `${provider} may have made and charged ${step}. Nothing is sent again until one of these:`,
-    ...commands.map((command) => `  ${command}`),
+    `${last!.provider} may have made and charged ${id}. Nothing is sent again until one of these:`,
+    ...ways.map(({ command, means }) => `  ${command.padEnd(width)}    ${means}`),
   ];
-};
+}
+
+/** What is to be done beside the ways out of holds, which stand there with what they mean. */
+function restOfNext(shown: Shown): string[] {
+  const said = new Set(shown.holds.flatMap((hold) => (hold.what === 'unknown' ? hold.commands : [])));
+  return shown.next.filter((command) => !said.has(command));
+}
 
 /** `ok` and `UNKNOWN` are what an eye looks for at 23:40; the rest is called what it is. */
 function stateWord({ state, gate, writtenOff }: StepView): string {
+  if (writtenOff) return 'written off';
   if (state === 'succeeded') return gate === 'waiting' ? 'review' : 'ok';
-  return state === 'unknown' && !writtenOff ? 'UNKNOWN' : writtenOff ? 'written off' : state;
+  return state === 'unknown' ? 'UNKNOWN' : state;
 }
 
-function priceOf(shown: Shown, { last }: StepView, currency: string): string {
-  return last
-    ? price(
-        shown.costs.find((row) => row.attempt_id === last.attempt_id),
-        currency,
-      )
-    : '';
+/** All that was or may be charged for the step, earlier takes included. */
+function priceOf(shown: Shown, { id, step, last }: StepView, { currency, providers }: Config): string {
+  const rows = shown.costs.filter((row) => row.step === id);
+  const isBuiltIn =
+    BUILT_IN.some((name) => name === step?.provider) || providers[step?.provider ?? '']?.type === 'local';
+  const isFree = last ? rows.length === 0 : isBuiltIn;
+  return isFree ? 'free' : price(rows, currency);
 }
 
-function detail(view: StepView, zone: string, now: number): string {
+function detail(shown: Shown, view: StepView, zone: string, now: number): string {
   const { state, last, step } = view;
   if (state === 'waiting') return `needs ${view.missing.join(', ')}`;
   if (!last) return step && needsOf(step).length > 0 ? `after ${needsOf(step).join(', ')}` : '';
-  const parts = [endOf(view, last, zone, now), takes(last)].filter((part) => part !== '');
-  return parts.join('; ');
+  return [endOf(shown, view, last, zone, now), takesOf(shown, view)].filter((part) => part !== '').join('; ');
 }
 
-function endOf({ state, gate, take }: StepView, last: Attempt, zone: string, now: number): string {
-  if (state === 'unknown') {
-    const sent = last.sending_at ?? last.claim.at;
-    return `sent ${clock(sent, zone)}, ${last.outcome?.message ?? last.outcome?.reason ?? 'no answer'}; held ${span(now - Date.parse(sent))}`;
+function endOf(shown: Shown, view: StepView, last: Attempt, zone: string, now: number): string {
+  const { state, gate, take, writtenOff } = view;
+  if (writtenOff) return `by ${last.settlement!.by} ${minute(last.settlement!.at, zone)}: ${last.settlement!.evidence}`;
+  switch (state) {
+    case 'unknown': {
+      const since = last.sending_at ?? last.claim.at;
+      const began = `${last.sending_at ? 'sent' : 'started'} ${clock(since, zone)}`;
+      return `${began}, ${whyUnknown(last)}; held ${span(now - Date.parse(since))}`;
+    }
+    case 'rejected':
+      return `by ${last.rejection!.by} ${minute(last.rejection!.at, zone)}: "${last.rejection!.reason}"`;
+    case 'failed':
+    case 'canceled':
+      return last.remote?.reason ?? last.outcome?.message ?? last.outcome?.reason ?? '';
+    case 'accepted':
+    case 'running':
+      return `ref ${last.ref}, ${last.remote?.state ?? 'accepted'} since ${minute(last.remote?.at ?? last.outcome?.at ?? last.claim.at, zone)}`;
+    case 'claimed':
+    case 'sending':
+      return `by pid ${last.claim.owner.pid} on ${last.claim.owner.host} since ${clock(last.claim.at, zone)}`;
+    case 'ready':
+      return `nothing was bought: ${last.outcome?.message ?? last.settlement?.evidence ?? last.outcome?.reason ?? ''}`;
+    case 'stale':
+      return 'made of what has changed since; still usable';
+    default:
+      if (!take) return '';
+      if (gate === 'waiting') return `waits for approval since ${minute(take.finished_at!, zone)}`;
+      return gate === 'approved' ? approval(shown, view.id, take, zone) : `made ${minute(take.finished_at!, zone)}`;
   }
-  if (state === 'rejected') return `rejected by ${last.rejection!.by}: "${last.rejection!.reason}"`;
-  if (state === 'failed' || state === 'canceled')
-    return last.remote?.reason ?? last.outcome?.message ?? last.outcome?.reason ?? '';
-  if (state === 'accepted' || state === 'running')
-    return `ref ${last.ref}, ${last.remote?.state ?? 'accepted'} since ${clock(last.remote?.at ?? last.claim.at, zone)}`;
-  if (state === 'stale') return 'made of what has changed since; still usable';
-  if (!take) return last.outcome?.message ?? '';
-  return `${gate === 'waiting' ? 'waits for approval since' : gate === 'approved' ? 'approved, made' : 'made'} ${clock(take.finished_at!, zone)}`;
 }
 
-const takes = ({ number }: Attempt): string => (number > 1 ? `take ${number}` : '');
+function approval(shown: Shown, step: string, take: Attempt, zone: string): string {
+  const found = shown.approvals.findLast((one) => one.step === step && one.attempt_id === take.attempt_id);
+  return found ? `approved by ${found.by} ${minute(found.at, zone)}` : '';
+}
+
+/** `take 2 (take 1 rejected: "six fingers")`: what became of the ones before. */
+function takesOf(shown: Shown, { id, last }: StepView): string {
+  if (!last || last.number === 1) return '';
+  const attempts = shown.steps.find((record) => record.id === id)!.attempts;
+  const rejected = attempts.filter((attempt) => attempt.rejection !== null && attempt !== last);
+  const before = rejected.map(({ number, rejection }) => `take ${number} rejected: "${rejection!.reason}"`);
+  return `take ${last.number}${before.length > 0 ? ` (${before.join(', ')})` : ''}`;
+}

@@ -1,4 +1,4 @@
-import { NotStarted, startChild } from './child.ts';
+import { NotStarted, startChild } from '../../child/child.ts';
 import { type AcknowledgedEvent, type Call, converse, type Ending } from './conversation.ts';
 import { presentable, takeNotes } from './notes.ts';
 import { redaction } from './redact.ts';

@@ -1,4 +1,4 @@
-import { lines } from './lines.ts';
+import { lines } from '../../child/lines.ts';
 import type { Redaction } from './redact.ts';
 
 const MAX_LINE_BYTES = 16 * 1024;

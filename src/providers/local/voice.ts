@@ -4,7 +4,7 @@ import { EpisodeError } from '../../errors.ts';
 import type { Ffmpeg } from '../../media/ffmpeg.ts';
 import { runTool } from '../../media/tool.ts';
 import { verifyMedia } from '../../media/verify.ts';
-import { NotStarted } from '../exec/child.ts';
+import { NotStarted } from '../../child/child.ts';
 
 /** A spoken text: a WAV file by its name in the directory, and how long it takes. */
 export interface Voice {

@@ -1,6 +1,6 @@
 import { encode } from '../codec.ts';
 import type { Documents, Kind, Ref, Transaction } from '../store.ts';
-import { pathOf } from './paths.ts';
+import { type ListedKind, pathOf } from './paths.ts';
 import { mergeListing, Snapshot } from './snapshot.ts';
 
 /** A snapshot plus what one `decide` wants to change; nothing here reaches the disk. */
@@ -17,7 +17,7 @@ export class Changes extends Snapshot implements Transaction {
     return written === undefined ? super.get(ref) : ((written ?? undefined) as Documents[K] | undefined);
   }
 
-  override async list(kind: 'week' | 'history' | 'episode', scope = ''): Promise<string[]> {
+  override async list(kind: ListedKind, scope = ''): Promise<string[]> {
     const changes = [...this.#documents].map(([file, document]) => [file, document !== null] as const);
     return mergeListing(kind, scope, await super.list(kind, scope), changes);
   }

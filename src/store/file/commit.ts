@@ -101,10 +101,10 @@ async function stage(
 }
 
 /** A link in the place of one of our directories would lead writes out of the show. */
-async function directoryInPlace(disk: Disk, root: string, directory: string): Promise<boolean> {
+export async function directoryInPlace(disk: Disk, root: string, directory: string): Promise<boolean> {
   if (await ensureDirectory(disk, `${root}/${directory}`)) return true;
-  if ((await disk.lstat(`${root}/${directory}`))?.type !== 'directory')
-    throw ledgerDamaged(directory, 'it is not a directory');
+  const type = (await disk.lstat(`${root}/${directory}`))?.type;
+  if (type !== 'directory') throw ledgerDamaged(directory, `it is a ${type ?? 'name'} and must be a directory`);
   return false;
 }
 
@@ -136,6 +136,9 @@ async function place(disk: Disk, root: string, change: Change): Promise<boolean>
   }
   try {
     await disk.rename(`${root}/${staged}`, target);
+    // A power loss may leave both names of one file, and rename(2) then does nothing: a late owner must not find the
+    // staged one and put it over something newer.
+    await unlinkIfThere(disk, `${root}/${staged}`);
     return true;
   } catch (error) {
     if (!isErrno(error, 'ENOENT')) throw error;
@@ -155,7 +158,7 @@ async function tidy(port: Port, root: string, number: number): Promise<void> {
       if (stagedFor !== null && stagedFor <= number) await unlinkIfThere(disk, `${root}/${STAGING}/${name}`);
     }
   } catch (error) {
-    if (!isErrno(error)) throw error;
+    if (!isErrno(error) && !(error instanceof EpisodeError)) throw error;
   }
 }
 
@@ -171,7 +174,9 @@ export async function initialiseFileStore(port: Port, root: string, ledger: Ledg
     for (const directory of ['state', COMMITS, STAGING, 'state/keys', 'history', 'episodes']) {
       await directoryInPlace(disk, root, directory);
     }
+    // Each name made above lasts only after its own directory is synced: a power loss could keep commits/ and lose staging/.
     await syncDirectory(disk, root);
+    await syncDirectory(disk, `${root}/state`);
     staged = await stage(port, root, { number: -1, tx: null }, new Map([['state/ledger.json', encode(ledger)]]));
   } catch (error) {
     throw asEpisodeError(error, 'state');

@@ -1,7 +1,7 @@
 import * as z from 'zod/mini';
-import { listIfThere, readIfThere } from '../../durable.ts';
-import { isErrno, ledgerBusy, ledgerDamaged, recordDamaged } from '../../errors.ts';
-import { readRecord } from '../../json/record.ts';
+import { namesIn } from '../../durable.ts';
+import { ledgerBusy, ledgerDamaged, recordDamaged } from '../../errors.ts';
+import { readBytes, readRecord } from '../../json/record.ts';
 import { describeIssues } from '../../model/issues.ts';
 import { sha256, timestamp } from '../../model/scalars.ts';
 import type { Port } from '../../port.ts';
@@ -69,20 +69,14 @@ async function lookAt(port: Port, root: string, highest: number): Promise<{ head
 }
 
 export async function commitNumbers(port: Port, root: string): Promise<number[]> {
-  const names = await listIfThere(port.disk, `${root}/${COMMITS}`);
+  const names = await namesIn(port.disk, root, COMMITS);
   return names.map(commitNumber).filter((number) => number !== null);
 }
 
 /** `undefined` if it is not there (tidied away); throws `RECORD_DAMAGED` for what no writer of ours leaves behind. */
 export async function readCommit(port: Port, root: string, number: number): Promise<Commit | undefined> {
   const file = commitPath(number);
-  let bytes: Buffer | undefined;
-  try {
-    bytes = await readIfThere(port.disk, `${root}/${file}`);
-  } catch (error) {
-    if (isErrno(error, 'EISDIR')) throw recordDamaged(file, 'it is a directory');
-    throw error;
-  }
+  const bytes = await readBytes(port.disk, `${root}/${file}`, file);
   if (!bytes) return undefined;
   const result = z.safeParse(Commit, await readRecord(bytes, file));
   if (!result.success) throw recordDamaged(file, describeIssues(result.error)[0]!);

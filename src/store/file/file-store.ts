@@ -1,12 +1,21 @@
-import { syncDirectory, syncFile } from '../../durable.ts';
-import { asEpisodeError, diskError, EpisodeError, isErrno, ledgerBusy, ledgerDamaged, lockLost } from '../../errors.ts';
+import { statIn, syncDirectory, syncFile } from '../../durable.ts';
+import {
+  afterTheLink,
+  asEpisodeError,
+  diskError,
+  EpisodeError,
+  isErrno,
+  ledgerBusy,
+  ledgerDamaged,
+  lockLost,
+} from '../../errors.ts';
 import type { HeldLock, Port } from '../../port.ts';
 import type { Store, Transaction, View } from '../store.ts';
 import { whyNoLedger } from './absent.ts';
 import { Changes } from './changes.ts';
-import { publish, rollForward } from './commit.ts';
-import { type Commit, findHead } from './commits.ts';
-import { COMMITS, commitPath } from './paths.ts';
+import { directoryInPlace, publish, rollForward } from './commit.ts';
+import { type Commit, commitNumbers, findHead, readCommit } from './commits.ts';
+import { COMMITS, commitPath, STAGING } from './paths.ts';
 import { Snapshot, Torn } from './snapshot.ts';
 
 const LOCK_WAIT_MS = 30_000;
@@ -25,21 +34,50 @@ export function createFileStore(port: Port, root: string): Store {
     },
     view: (read) => look(port, root, read, 'one instant'),
     browse: (read) => look(port, root, read, 'each document'),
+    async salvage(read) {
+      const damage = await damageOf(() => presentHead(port, root));
+      if (damage) return read(new Snapshot(port, root, NO_HEAD), damage);
+      return look(port, root, (view) => read(view, null), 'each document');
+    },
+    inspect: () => inspectCommits(port, root),
   };
 }
 
 async function underLock<T>(port: Port, root: string, decide: (transaction: Transaction) => Promise<T>): Promise<T> {
-  const { disk } = port;
-  if (!(await disk.lstat(`${root}/${COMMITS}`))) throw await whyNoLedger(disk, root);
+  await refuseToLeave(port, root);
   const lock = await port.lock(`${root}/state`, LOCK_WAIT_MS);
   const doubt = { since: null as number | null };
   try {
     return await rounds(port, root, lock, decide, doubt);
   } catch (error) {
-    throw doubt.since === null ? error : doubtful(error);
+    throw doubt.since !== null && error instanceof EpisodeError ? afterTheLink(error, 'maybe') : error;
   } finally {
     await lock.release();
   }
+}
+
+/** A link in the place of one of our directories would lead writes, and the tidying of old files, out of the show. */
+async function refuseToLeave({ disk }: Port, root: string): Promise<void> {
+  const commits = await statIn(disk, root, COMMITS);
+  if (!commits) throw await whyNoLedger(disk, root);
+  if (commits.type !== 'directory') throw ledgerDamaged(COMMITS, `it is a ${commits.type} and must be a directory`);
+  try {
+    // Empty, it is in no backup that keeps only files.
+    if (await directoryInPlace(disk, root, STAGING)) await syncDirectory(disk, `${root}/state`);
+  } catch (error) {
+    throw asEpisodeError(error, STAGING);
+  }
+}
+
+/** The head, or why there is none. */
+async function presentHead(port: Port, root: string): Promise<Commit> {
+  const head = await findHead(port, root);
+  if (head) return head;
+  const why = await whyNoLedger(port.disk, root);
+  // An `init` may have ended between the two looks.
+  const made = await findHead(port, root);
+  if (made) return made;
+  throw why;
 }
 
 /** Steps 2 to 7, again from 2 whenever another writer got in between. */
@@ -72,8 +110,7 @@ async function rounds<T>(
 
 /** Step 2: the head, durable before anything is built on it, and its changes in place. `null`: it moved meanwhile. */
 async function headInPlace(port: Port, root: string): Promise<Commit | null> {
-  const head = await findHead(port, root);
-  if (!head) throw await whyNoLedger(port.disk, root);
+  const head = await presentHead(port, root);
   const file = commitPath(head.number);
   try {
     await syncFile(port.disk, `${root}/${file}`);
@@ -111,17 +148,6 @@ function answerOf<T>(settled: Settled<T>): T {
   throw settled.error instanceof Torn ? tornHead(settled.error.file) : settled.error;
 }
 
-/** From a commit in doubt on, no failure may say that nothing happened. */
-function doubtful(error: unknown): unknown {
-  if (!(error instanceof EpisodeError) || error.message.includes('may have been recorded')) return error;
-  const code = error.exit === 75 ? error.code : 'IO_ERROR';
-  return new EpisodeError(code, `${error.message.replace('; nothing was changed', '')}; it may have been recorded`, {
-    subject: error.subject ?? COMMITS,
-    hints: ['run the same command again: it is safe'],
-    cause: error,
-  });
-}
-
 const LOOKS = 50;
 
 async function look<T>(
@@ -131,8 +157,7 @@ async function look<T>(
   consistent: 'one instant' | 'each document',
 ): Promise<T> {
   for (let attempt = 0; attempt < LOOKS; attempt += 1) {
-    const head = await findHead(port, root);
-    if (!head) throw await whyNoLedger(port.disk, root);
+    const head = await presentHead(port, root);
     await syncWherePossible(port, `${root}/${COMMITS}`);
     const seen = await settle(() => read(new Snapshot(port, root, head)));
     const whole = consistent === 'each document' && !('error' in seen && seen.error instanceof Torn);
@@ -149,4 +174,28 @@ async function syncWherePossible(port: Port, directory: string): Promise<void> {
     if (isErrno(error, 'EIO')) throw diskError(error, COMMITS);
     if (!isErrno(error)) throw error;
   }
+}
+
+/** Of a show whose newest transaction cannot be read: every document is where it was last put. */
+const NO_HEAD: Commit = { format: 1, number: 0, tx: '', at: new Date(0).toISOString(), prev: null, changes: [] };
+
+async function damageOf(look: () => Promise<unknown>): Promise<EpisodeError | null> {
+  try {
+    await look();
+    return null;
+  } catch (error) {
+    if (error instanceof EpisodeError && error.exit === 65) return error;
+    throw error;
+  }
+}
+
+async function inspectCommits(port: Port, root: string): Promise<EpisodeError[]> {
+  const numbers = (await commitNumbers(port, root)).sort((a, b) => a - b);
+  const looks = [...numbers.map((number) => () => readCommit(port, root, number)), () => presentHead(port, root)];
+  const found = new Map<string, EpisodeError>();
+  for (const look of looks) {
+    const damage = await damageOf(look);
+    if (damage) found.set(damage.message, damage);
+  }
+  return [...found.values()];
 }

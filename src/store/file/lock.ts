@@ -1,5 +1,5 @@
 import * as fs from 'node:fs';
-import { asEpisodeError, isErrno, lockBusy } from '../../errors.ts';
+import { asEpisodeError, isErrno, ledgerDamaged, lockBusy } from '../../errors.ts';
 import type { HeldLock, ProcessIdentity } from '../../port.ts';
 
 /**
@@ -59,12 +59,13 @@ export async function acquireLock(state: string, waitMs: number, context: LockCo
       );
       return { lost: lost.signal, release: () => releaseQuietly(release, note, path, own) };
     } catch (error) {
-      if (!isErrno(error, 'ELOCKED', 'ENOENT', 'ENOTEMPTY')) throw asEpisodeError(error, 'state/lock');
+      if (!isErrno(error, 'ELOCKED', 'ENOENT', 'ENOTEMPTY', 'ENOTDIR')) throw asEpisodeError(error, 'state/lock');
       if (isErrno(error, 'ENOENT') && !fs.existsSync(state)) throw asEpisodeError(error, 'state/lock');
+      refuseWhatIsNoLock(path);
     }
     if (removeLockOfDead(path, note, context)) continue;
     const waited = performance.now() - started;
-    if (waited >= waitMs) throw lockBusy(describe(readNote(note)), waited);
+    if (waited >= waitMs) throw lockBusy(describe(noteOf(path, note)), waited);
     await sleep(Math.min(pause * (0.5 + Math.random()), waitMs - waited));
   }
 }
@@ -77,12 +78,14 @@ function identityOf(path: string): string | null {
   return stat ? `${stat.ino}-${stat.birthtimeNs}` : null;
 }
 
-/** proper-lockfile removes by path, at release and again when the process exits; a lock that was taken over must stay. */
-function fsThatRemovesOnlyOurs(path: string, own: { identity: string | null }): typeof fs {
+/** All that proper-lockfile calls when it works synchronously. It removes by path, at release and again when the process exits; a lock that was taken over must stay. */
+function fsThatRemovesOnlyOurs(path: string, own: { identity: string | null }) {
   return {
-    ...fs,
+    realpathSync: fs.realpathSync,
+    statSync: fs.statSync,
+    utimesSync: fs.utimesSync,
     // Under umask 000 a lock left behind would let anybody in.
-    mkdirSync: ((target: fs.PathLike) => fs.mkdirSync(target, 0o700)) as typeof fs.mkdirSync,
+    mkdirSync: (target: fs.PathLike) => fs.mkdirSync(target, 0o700),
     rmdirSync(target: fs.PathLike) {
       if (own.identity === null || identityOf(path) === own.identity) fs.rmdirSync(target);
     },
@@ -112,6 +115,19 @@ function writeNote(note: string, holder: Holder, context: LockContext): void {
   }
 }
 
+/** A file or a link in the lock's place is never stale and never released. */
+function refuseWhatIsNoLock(path: string): void {
+  const stat = fs.lstatSync(path, { throwIfNoEntry: false });
+  if (!stat || stat.isDirectory()) return;
+  throw ledgerDamaged('state/lock', 'it is no directory, so no command of ours made it');
+}
+
+/** What the holder of this very lock says of itself; what an earlier one left is about that one. */
+function noteOf(path: string, note: string): Holder | null {
+  const holder = readNote(note);
+  return holder !== null && holder.lock !== '' && holder.lock === identityOf(path) ? holder : null;
+}
+
 function readNote(note: string): Holder | null {
   try {
     const holder = JSON.parse(fs.readFileSync(note, 'utf8')) as Partial<Holder>;
@@ -133,9 +149,8 @@ const describe = (holder: Holder | null) =>
 
 /** A command killed inside its transaction need not cost the next one ten seconds: its lock goes when it surely is dead. */
 function removeLockOfDead(path: string, note: string, context: LockContext): boolean {
-  const holder = readNote(note);
-  if (!holder || holder.lock === '' || identityOf(path) !== holder.lock || context.liveness(holder) !== 'gone')
-    return false;
+  const holder = noteOf(path, note);
+  if (!holder || context.liveness(holder) !== 'gone') return false;
   try {
     fs.rmdirSync(path);
     return true;

@@ -17,13 +17,16 @@ export function pathOf(ref: Ref): string {
   }
 }
 
+export type ListedKind = Extract<Kind, 'week' | 'history' | 'episode' | 'key'>;
+
 /** The directory that holds the documents of a kind, and how the ID is found in a name there. */
 export const LISTED: {
-  [K in Extract<Kind, 'week' | 'history' | 'episode'>]: { directory: (scope: string) => string; name: RegExp };
+  [K in ListedKind]: { directory: (scope: string) => string; name: RegExp };
 } = {
   week: { directory: () => 'state', name: /^(\d{4}-W\d\d)$/ },
   episode: { directory: (week) => `state/${week}`, name: /^(\d{4}-W\d\d-(?:0|[1-9]\d*))\.json$/ },
   history: { directory: () => 'history', name: /^(\d{4}-W\d\d)\.json$/ },
+  key: { directory: () => 'state/keys', name: /^([0-9a-f]{64})\.json$/ },
 };
 
 export const COMMITS = 'state/commits';

@@ -1,11 +1,11 @@
-import { listIfThere, readIfThere } from '../../durable.ts';
-import { asEpisodeError, isErrno, recordDamaged } from '../../errors.ts';
+import { namesIn } from '../../durable.ts';
 import { sha256 } from '../../fingerprint.ts';
+import { readBytes } from '../../json/record.ts';
 import type { Port } from '../../port.ts';
 import { decode } from '../codec.ts';
 import type { Documents, Kind, Ref, View } from '../store.ts';
 import { type Commit, stagedFile } from './commits.ts';
-import { LISTED, pathOf } from './paths.ts';
+import { LISTED, type ListedKind, pathOf } from './paths.ts';
 
 /** A document is not what the head says: either a writer got in between, or it is damage. Whoever looks again can tell. */
 export class Torn extends Error {
@@ -16,7 +16,7 @@ export class Torn extends Error {
 
 /** IDs on the disk, and what changes of `[target, present afterwards]` make of them. A week never goes. */
 export function mergeListing(
-  kind: 'week' | 'history' | 'episode',
+  kind: ListedKind,
   scope: string,
   ids: string[],
   changes: Iterable<readonly [target: string, present: boolean]>,
@@ -59,9 +59,9 @@ export class Snapshot implements View {
     return bytes && (await decode(ref, bytes, file));
   }
 
-  async list(kind: 'week' | 'history' | 'episode', scope = ''): Promise<string[]> {
+  async list(kind: ListedKind, scope = ''): Promise<string[]> {
     const { directory, name } = LISTED[kind];
-    const names = await this.names(directory(scope));
+    const names = await namesIn(this.port.disk, this.root, directory(scope));
     const changes = this.commit.changes.map(({ target, staged }) => [target, staged !== null] as const);
     return mergeListing(
       kind,
@@ -71,28 +71,17 @@ export class Snapshot implements View {
     );
   }
 
-  private async names(directory: string): Promise<string[]> {
-    try {
-      return await listIfThere(this.port.disk, `${this.root}/${directory}`);
-    } catch (error) {
-      throw asEpisodeError(error, directory);
-    }
+  private async read(file: string): Promise<Buffer | undefined> {
+    const change = this.commit.changes.find(({ target }) => target === file);
+    if (!change) return this.bytes(file);
+    const staged = stagedFile(change);
+    if (staged === null) return undefined;
+    const bytes = (await this.bytes(staged)) ?? (await this.bytes(file));
+    if (!bytes || sha256(bytes) !== change.sha256) throw new Torn(file);
+    return bytes;
   }
 
-  private async read(file: string): Promise<Buffer | undefined> {
-    try {
-      const change = this.commit.changes.find(({ target }) => target === file);
-      if (!change) return await readIfThere(this.port.disk, `${this.root}/${file}`);
-      const staged = stagedFile(change);
-      if (staged === null) return undefined;
-      const bytes =
-        (await readIfThere(this.port.disk, `${this.root}/${staged}`)) ??
-        (await readIfThere(this.port.disk, `${this.root}/${file}`));
-      if (!bytes || sha256(bytes) !== change.sha256) throw new Torn(file);
-      return bytes;
-    } catch (error) {
-      if (isErrno(error, 'EISDIR')) throw recordDamaged(file, 'it is a directory');
-      throw asEpisodeError(error, file);
-    }
+  private bytes(file: string): Promise<Buffer | undefined> {
+    return readBytes(this.port.disk, `${this.root}/${file}`, file);
   }
 }

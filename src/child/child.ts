@@ -1,6 +1,6 @@
 import { resolve } from 'node:path';
 import type { Readable } from 'node:stream';
-import { isErrno } from '../../errors.ts';
+import { isErrno } from '../errors.ts';
 
 const INHERITED = ['PATH', 'HOME', 'LANG', 'TZ'];
 

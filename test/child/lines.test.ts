@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { expect, it } from 'vitest';
-import { lines } from '../../src/providers/exec/lines.ts';
+import { lines } from '../../src/child/lines.ts';
 import { MAX_LINE_BYTES, readMessage } from '../../src/providers/exec/messages.ts';
 import { redaction } from '../../src/providers/exec/redact.ts';
 

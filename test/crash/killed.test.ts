@@ -1,0 +1,53 @@
+import { mkdir } from 'node:fs/promises';
+import { join } from 'node:path';
+import { expect, it } from 'vitest';
+import { checkLedger } from '../ledger-check.ts';
+import { episode, temporaryDirectory } from '../rig.ts';
+import {
+  atEveryOperation,
+  copiesOf,
+  expectWhole,
+  faulty,
+  give,
+  makeUsedShow,
+  NOW,
+  runAgain,
+  struck,
+  WEEK,
+} from './faults.ts';
+
+it('allocate, killed before or after any of its operations, has recorded all or nothing', async () => {
+  const copy = await copiesOf(makeUsedShow());
+  const reached = await atEveryOperation(30, async (operation) => {
+    const root = await copy(operation);
+    const ran = await episode(root, ['allocate', '--key', 'k'], faulty(`kill:before:${operation}`));
+    if (!struck(ran)) return false;
+    expect(ran).toMatchObject({ signal: 'SIGKILL', stdout: '' });
+    await expectWhole(root, 'k', runAgain);
+    return true;
+  });
+  // Before the next is after the one: only the last has no next.
+  const root = await copy('last');
+  const ran = await episode(root, ['allocate', '--key', 'k'], faulty(`kill:after:${reached}`));
+  expect(ran.signal).toBe('SIGKILL');
+  await expectWhole(root, 'k', runAgain);
+});
+
+it('init, killed before any of its operations, is finished by the next init', async () => {
+  const place = await temporaryDirectory();
+  await atEveryOperation(30, async (operation) => {
+    const root = join(place, String(operation));
+    await mkdir(root);
+    const init = ['init', '--time-zone', 'Asia/Tokyo', '--show', 'brief'];
+    const ran = await episode(root, init, faulty(`kill:before:${operation}`));
+    if (!struck(ran)) return false;
+    expect(ran.signal).toBe('SIGKILL');
+
+    const again = await episode(root, init, { now: NOW });
+    // It had been made, and only its answer was lost.
+    if (again.code !== 0) expect(again).toMatchObject({ code: 73, stderr: expect.stringContaining('ALREADY_INIT') });
+    expect(await give(root, 'first')).toBe(`${WEEK}-0`);
+    expect(checkLedger(root)).toEqual([]);
+    return true;
+  });
+});
