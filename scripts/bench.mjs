@@ -8,7 +8,9 @@ import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
 
-const { values } = parseArgs({ options: { runs: { type: 'string', default: '25' }, large: { type: 'string', default: '100000' } } });
+const { values } = parseArgs({
+  options: { runs: { type: 'string', default: '25' }, large: { type: 'string', default: '100000' } },
+});
 const RUNS = Number(values.runs);
 const LARGE = Number(values.large);
 const repository = dirname(dirname(fileURLToPath(import.meta.url)));
@@ -22,13 +24,19 @@ let unique = 0;
 function show(name) {
   const root = join(scratch, name);
   mkdirSync(root);
-  writeFileSync(join(root, 'pipeline.json'), JSON.stringify({ format: 1, show: 'bench', time_zone: 'Asia/Tokyo', currency: 'USD' }));
+  writeFileSync(
+    join(root, 'pipeline.json'),
+    JSON.stringify({ format: 1, show: 'bench', time_zone: 'Asia/Tokyo', currency: 'USD' }),
+  );
   run(['init', '--time-zone', 'Asia/Tokyo'], root);
   return root;
 }
 
 function run(words, root) {
-  const { status, stderr } = spawnSync(process.execPath, [program, '--quiet', ...words], { cwd: root, encoding: 'utf8' });
+  const { status, stderr } = spawnSync(process.execPath, [program, '--quiet', ...words], {
+    cwd: root,
+    encoding: 'utf8',
+  });
   if (status !== 0) throw new Error(`${words.join(' ')} exited ${status}: ${stderr}`);
 }
 
@@ -82,13 +90,27 @@ function fill(root, count) {
       const key = `bench:${episode_id}`;
       const hash = sha256(JSON.stringify({ key, show: 'bench', source: 'typed' }));
       episodes[episode_id] = hash;
-      writeFileSync(join(directory, `${episode_id}.json`), pretty({ ...template, episode_id, week_id, sequence, allocation_key: key }), { mode: 0o600 });
-      const record = { format: 1, show: 'bench', source: 'typed', key, episode_id, week_id, created_at: template.allocation.allocated_at };
+      writeFileSync(
+        join(directory, `${episode_id}.json`),
+        pretty({ ...template, episode_id, week_id, sequence, allocation_key: key }),
+        { mode: 0o600 },
+      );
+      const record = {
+        format: 1,
+        show: 'bench',
+        source: 'typed',
+        key,
+        episode_id,
+        week_id,
+        created_at: template.allocation.allocated_at,
+      };
       writeFileSync(join(root, 'state/keys', `${hash}.json`), pretty(record), { mode: 0o600 });
       mkdirSync(join(root, 'episodes', episode_id));
     }
     const highest = Object.keys(episodes).length - 1;
-    writeFileSync(join(directory, 'week.json'), pretty({ format: 1, week_id, revision: 1, highest, episodes }), { mode: 0o600 });
+    writeFileSync(join(directory, 'week.json'), pretty({ format: 1, week_id, revision: 1, highest, episodes }), {
+      mode: 0o600,
+    });
   }
 }
 
@@ -118,7 +140,9 @@ try {
   }
   if (memory.node[0] !== null) {
     const ratio = median(memory.allocate) / median(memory.node);
-    console.log(`\npeak memory: node ${median(memory.node)} KiB, allocate ${median(memory.allocate)} KiB   x${ratio.toFixed(2)}   goal 1.3 ${ratio <= 1.3 ? 'met' : 'MISSED'}`);
+    console.log(
+      `\npeak memory: node ${median(memory.node)} KiB, allocate ${median(memory.allocate)} KiB   x${ratio.toFixed(2)}   goal 1.3 ${ratio <= 1.3 ? 'met' : 'MISSED'}`,
+    );
   } else console.log('\npeak memory: not measured (needs GNU time: apt-get install time)');
 
   const peers = join(scratch, 'peers');
@@ -145,8 +169,14 @@ echo "$id"
     `pragma synchronous=full; create table if not exists e(week text, n integer, key text unique, unique(week, n)); insert or ignore into e select '2026-W32', coalesce(max(n), -1) + 1, '${key}' from e where week='2026-W32'; select week||'-'||n from e where key='${key}';`;
   compare('peers: the same promise of one key, one ID (no records, no damage checks, no holds)', {
     'allocate, new key, durable': fresh(small),
-    ...(has('flock') && has('jq') && { 'bash, flock, jq and sync': { words: () => [naive, `k:${unique++}`], cwd: peers } }),
-    ...(has('sqlite3') && { 'sqlite3, unique index': { words: () => ['sqlite3', '-cmd', '.timeout 30000', 'ids.db', sql(`k:${unique++}`)], cwd: peers } }),
+    ...(has('flock') &&
+      has('jq') && { 'bash, flock, jq and sync': { words: () => [naive, `k:${unique++}`], cwd: peers } }),
+    ...(has('sqlite3') && {
+      'sqlite3, unique index': {
+        words: () => ['sqlite3', '-cmd', '.timeout 30000', 'ids.db', sql(`k:${unique++}`)],
+        cwd: peers,
+      },
+    }),
   });
 
   const batch = show('batch');
@@ -155,15 +185,21 @@ echo "$id"
   const serialMs = serial.reduce((sum, ms) => sum + ms, 0);
   const began = process.hrtime.bigint();
   const codes = await Promise.all(
-    Array.from({ length: 64 }, (_, index) => new Promise((resolve) => {
-      const [command, ...words] = episode('allocate', '--key', `at-once:${index}`);
-      spawn(command, words, { cwd: batch, stdio: 'ignore' }).once('close', resolve);
-    })),
+    Array.from(
+      { length: 64 },
+      (_, index) =>
+        new Promise((resolve) => {
+          const [command, ...words] = episode('allocate', '--key', `at-once:${index}`);
+          spawn(command, words, { cwd: batch, stdio: 'ignore' }).once('close', resolve);
+        }),
+    ),
   );
   const togetherMs = Number(process.hrtime.bigint() - began) / 1e6;
   if (codes.some((code) => code !== 0)) throw new Error(`of 64 at once some failed: ${codes.join(' ')}`);
   const ratio = togetherMs / serialMs;
-  console.log(`\n64 allocations: one after another ${serialMs.toFixed(0)} ms, at once ${togetherMs.toFixed(0)} ms   x${ratio.toFixed(2)}   goal 2 ${ratio <= 2 ? 'met' : 'MISSED'}`);
+  console.log(
+    `\n64 allocations: one after another ${serialMs.toFixed(0)} ms, at once ${togetherMs.toFixed(0)} ms   x${ratio.toFixed(2)}   goal 2 ${ratio <= 2 ? 'met' : 'MISSED'}`,
+  );
 
   const large = show('large');
   console.log(`\nwriting ${LARGE} episodes …`);

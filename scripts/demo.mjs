@@ -10,11 +10,17 @@ const KEY = 'scheduled-run:2026-08-07';
 
 /** Runs the program as its user would, and shows what was typed. */
 function episode(...words) {
-  console.log(`\n$ episode ${words.map((word) => (/^[\w:=./-]+$/.test(word) ? word : JSON.stringify(word))).join(' ')}`);
-  const { status, stdout } = spawnSync(process.execPath, [join(repository, 'bin/episode.js'), '--root', show, ...words], {
-    stdio: ['inherit', 'pipe', 'inherit'],
-    encoding: 'utf8',
-  });
+  console.log(
+    `\n$ episode ${words.map((word) => (/^[\w:=./-]+$/.test(word) ? word : JSON.stringify(word))).join(' ')}`,
+  );
+  const { status, stdout } = spawnSync(
+    process.execPath,
+    [join(repository, 'bin/episode.js'), '--root', show, ...words],
+    {
+      stdio: ['inherit', 'pipe', 'inherit'],
+      encoding: 'utf8',
+    },
+  );
   process.stdout.write(stdout);
   if (status !== 0) process.exit(status ?? 1);
   return stdout.trim();

@@ -182,6 +182,7 @@ const READABLE: Record<string, string> = {
   EDQUOT: 'the disk quota is used up',
   EROFS: 'the file system is read-only',
   EXDEV: 'state/ reaches over two file systems',
+  EFBIG: 'the file would be larger than this process may write (ulimit -f)',
   EMFILE: 'too many files are open',
   ENFILE: 'too many files are open on this machine',
   EMLINK: 'too many links',

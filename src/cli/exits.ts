@@ -15,7 +15,7 @@ const MEANING: Record<number, string> = {
   69: 'provider unreachable or throttled, nothing accepted',
   70: 'a bug in episode',
   73: 'cannot create',
-  74: 'I/O error',
+  74: 'the disk or the output failed',
   75: 'busy: lock, in flight, still running',
   76: 'a provider broke its protocol',
   77: 'permission',

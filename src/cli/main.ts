@@ -1,3 +1,4 @@
+import * as z from 'zod/mini';
 import { EpisodeError } from '../errors.ts';
 import { createContext, type GlobalOptions } from './context.ts';
 import { print } from './print.ts';
@@ -5,28 +6,40 @@ import { printable } from './printable.ts';
 import { readGlobalOptions, runCommandLine } from './program.ts';
 import { errorDocument, errorText } from './render.ts';
 import { listenToSignals } from './signals.ts';
+import { say } from './streams.ts';
 import { createTalk, type Talk } from './talk.ts';
 import type { Answer } from './verbs.ts';
 
+// A schema is used once or twice here: compiling it costs more than it saves.
+z.config({ jitless: true });
 // Node would end a program that never settles with 0, and a scheduler would take that for success.
 process.exitCode = 70;
-// Whoever listens to the talk may leave; that must not end a command in the middle of its work.
-process.stderr.on('error', () => {});
 // Node would say 1, which is in no table.
 process.on('uncaughtException', (error) => {
-  process.stderr.write(bugText(error));
+  say(bugText(error));
   process.exit(70);
 });
+
+/** Node's stream for stderr is asked only when there is progress to draw. */
+const TERMINAL = {
+  get isTTY() {
+    return process.stderr.isTTY;
+  },
+  get columns() {
+    return process.stderr.columns;
+  },
+  write: say,
+};
 
 /** The whole program: the only place that knows the process. */
 async function main(argv: readonly string[]): Promise<void> {
   const signals = listenToSignals();
   let options: GlobalOptions = { root: null, json: argv.includes('--json'), quiet: false, now: null };
-  let talk = createTalk(process.stderr, options.quiet, () => performance.now());
+  let talk = createTalk(TERMINAL, options.quiet, () => performance.now());
   try {
     const informed = await runCommandLine(argv, async (name, verb, parameters) => {
       options = readGlobalOptions(parameters.options, process.env);
-      talk = createTalk(process.stderr, options.quiet, () => performance.now());
+      talk = createTalk(TERMINAL, options.quiet, () => performance.now());
       signals.endsItself = verb.endsItself === true;
       const faults = process.env.EPISODE_TEST === '1' ? process.env.EPISODE_FAULT : undefined;
       const wrapPort = faults ? (await import('./faults.ts')).faultyPort(faults) : undefined;
@@ -43,23 +56,25 @@ async function main(argv: readonly string[]): Promise<void> {
         }),
         parameters,
       );
-      await conclude(answer, options, talk);
+      conclude(answer, options, talk);
     });
-    if (informed) await conclude(informed, options, talk);
+    if (informed) conclude(informed, options, talk);
   } catch (error) {
     talk.clear();
-    await fail(error, options);
+    fail(error, options);
   }
   signals.dieIfInterrupted();
+  // All is written. Waiting for the event loop to run dry and for the heap to be taken apart costs milliseconds.
+  process.exit();
 }
 
-async function conclude(answer: Answer, options: GlobalOptions, talk: Talk): Promise<void> {
+function conclude(answer: Answer, options: GlobalOptions, talk: Talk): void {
   talk.clear();
   const { error = null, further = [] } = answer;
   for (const line of answer.notes ?? []) talk.note(line);
-  for (const failure of [error, ...further]) if (failure) process.stderr.write(`${errorText(failure)}\n`);
+  for (const failure of [error, ...further]) if (failure) say(`${errorText(failure)}\n`);
   const document = error ? { ...answer.document, error: errorDocument(error) } : answer.document;
-  await print(options.json ? asJson(document) : printable(answer.text), answer.committed === true);
+  print(options.json ? asJson(document) : printable(answer.text), answer.committed === true);
   process.exitCode = error ? error.exit : 0;
 }
 
@@ -77,13 +92,17 @@ function workingDirectory(): string {
 }
 
 /** What stopped before there was an answer. A bug says where; anything else what to do. */
-async function fail(error: unknown, options: GlobalOptions): Promise<void> {
+function fail(error: unknown, options: GlobalOptions): void {
   const known = error instanceof EpisodeError ? error : bug(error);
   process.exitCode = known.exit;
-  process.stderr.write(error === known ? `${errorText(known)}\n` : bugText(error));
+  say(error === known ? `${errorText(known)}\n` : bugText(error));
   // Whoever could not be given the answer cannot be given the error either.
-  if (options.json && known.subject !== 'stdout')
-    await print(asJson({ error: errorDocument(known) }), false).catch(() => {});
+  if (!options.json || known.subject === 'stdout') return;
+  try {
+    print(asJson({ error: errorDocument(known) }), false);
+  } catch (unprintable) {
+    if (!(unprintable instanceof EpisodeError)) throw unprintable;
+  }
 }
 
 /** What is escaped stands inside strings, where `\uXXXX` means the same character. */

@@ -1,16 +1,14 @@
 import { EpisodeError, isErrno } from '../errors.ts';
+import { writeAll } from './streams.ts';
 
 /**
  * Writes the answer to stdout. Throws `COMMITTED_NOT_PRINTED` (74) when something was recorded and the answer cannot be
  * delivered; a reader that only went away early (`| head`) is nobody's failure otherwise.
  */
-export async function print(text: string, committed: boolean): Promise<void> {
+export function print(text: string, committed: boolean): void {
   if (text === '') return;
   try {
-    await new Promise<void>((resolve, reject) => {
-      process.stdout.once('error', reject);
-      process.stdout.write(text, (error) => (error ? reject(error) : resolve()));
-    });
+    writeAll(1, text);
   } catch (cause) {
     if (committed) {
       throw new EpisodeError('COMMITTED_NOT_PRINTED', 'it is recorded, and the answer could not be printed', {

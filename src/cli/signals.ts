@@ -1,3 +1,5 @@
+import { say } from './streams.ts';
+
 /**
  * The first SIGINT or SIGTERM lets a verb that can end by itself do so: nothing new is started, what is being sent is
  * waited for. The second one, or any other verb: dies by that signal, as a shell or a scheduler expects. Between two
@@ -19,9 +21,7 @@ export function listenToSignals(): { interrupted: AbortSignal; endsItself: boole
       return;
     }
     received = signal;
-    process.stderr.write(
-      'episode: stopping; what is being sent is waited for (again: stop at once, and it is held as unknown)\n',
-    );
+    say('episode: stopping; what is being sent is waited for (again: stop at once, and it is held as unknown)\n');
     controller.abort();
   }
   function dieIfInterrupted(): void {

@@ -18,8 +18,16 @@ export function isCalendarDate(date: string): boolean {
   return /^\d{4}-\d\d-\d\d$/.test(date) && !Number.isNaN(noon) && new Date(noon).toISOString().startsWith(date);
 }
 
-/** The week of a calendar date `YYYY-MM-DD`: the same in every zone. */
-export const weekOfDate = (date: string): string => weekOfInstant(Date.parse(`${date}T12:00:00Z`), 'UTC');
+const DAY_MS = 86_400_000;
+
+/** The week of a calendar date `YYYY-MM-DD`, the same in every zone: that of its Thursday, counted from 1 January (ISO 8601). */
+export function weekOfDate(date: string): string {
+  const midnight = Date.parse(`${date}T00:00:00Z`);
+  const day = new Date(midnight).getUTCDay() || 7;
+  const thursday = midnight + (4 - day) * DAY_MS;
+  const year = new Date(thursday).getUTCFullYear();
+  return format(year, 1 + Math.floor((thursday - Date.UTC(year, 0, 1)) / (7 * DAY_MS)));
+}
 
 /** A year has a W53 when it ends on a Thursday, or the one before it ended on a Wednesday (ISO 8601). */
 const lastWeekOfYear = (year: number): string => {

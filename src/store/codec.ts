@@ -3,19 +3,19 @@ import { recordDamaged } from '../errors.ts';
 import { fingerprint } from '../fingerprint.ts';
 import { readRecord } from '../json/record.ts';
 import { format } from '../json/strict-json.ts';
-import { Episode, History } from '../model/episode.ts';
 import { episodeIdOf, sequenceOf, weekOfEpisode } from '../model/episode-id.ts';
 import { describeIssues } from '../model/issues.ts';
 import { Key, Ledger, Week } from '../model/ledger.ts';
 import { faultsOfPlan } from '../model/plan.ts';
 import type { Documents, Kind, Ref } from './store.ts';
 
-const SCHEMAS: { [K in Kind]: z.core.$ZodType<Documents[K]> } = {
-  ledger: Ledger,
-  week: Week,
-  episode: Episode,
-  key: Key,
-  history: History,
+/** The schema of an episode is large, and a new allocation reads none. */
+const SCHEMAS: { [K in Kind]: () => Promise<z.core.$ZodType<Documents[K]>> } = {
+  ledger: async () => Ledger,
+  week: async () => Week,
+  key: async () => Key,
+  episode: async () => (await import('../model/episode.ts')).Episode,
+  history: async () => (await import('../model/episode.ts')).History,
 };
 
 /** A document as the bytes of its file. */
@@ -27,7 +27,8 @@ export const encode = (document: Documents[Kind]): Buffer => Buffer.from(format(
  */
 export async function decode<K extends Kind>(ref: Ref<K>, bytes: Uint8Array, file: string): Promise<Documents[K]> {
   const value = await readRecord(bytes, file);
-  const result = z.safeParse(SCHEMAS[ref.kind] as z.core.$ZodType<Documents[K]>, value);
+  const schema = (await SCHEMAS[ref.kind]()) as z.core.$ZodType<Documents[K]>;
+  const result = z.safeParse(schema, value);
   if (!result.success) throw recordDamaged(file, describeIssues(result.error)[0]!);
   const fault = faultOf[ref.kind](ref.id, result.data);
   if (fault) throw recordDamaged(file, fault);

@@ -34,7 +34,7 @@ it('`help VERB` and `VERB --help` say the same', async () => {
 it('`help`, `--help` and `-h` list every verb in its group', async () => {
   const texts = await Promise.all([run('help'), run('--help'), run('-h'), run('--root', '/nonexistent', 'help')]);
   for (const { code, stdout, stderr } of texts) expect([code, stdout, stderr]).toEqual([0, texts[0]!.stdout, '']);
-  const [{ stdout }] = texts as [(typeof texts)[0]];
+  const { stdout } = texts[0]!;
   for (const { name } of verbs) expect(stdout).toMatch(new RegExp(`^  ${name} +\\w`, 'm'));
   expect(stdout.match(/^\w+:$/gm)).toEqual(['Options:', 'Friday:', 'Trouble:', 'Setup:']);
 });

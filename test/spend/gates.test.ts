@@ -1,7 +1,7 @@
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
-import { expectWhole, ID, makeHouse, step } from './rig.ts';
+import { expectWhole, ID, makeHouse, SYNC, step } from './rig.ts';
 
 const gated = [step('s1', { review: true, params: { text: 'one' } }), step('s2', { needs: ['s1'] })];
 
@@ -9,7 +9,10 @@ test('generate goes up to a gate and says how to go on; a second one sends nothi
   const house = await makeHouse();
   await house.allocate(gated);
   const first = await house.json(0, ['generate', ID]);
-  expect(first).toMatchObject({ status: 'awaiting-approval', cost: { currency: 'USD', settled: '0.40', reserved: '0' } });
+  expect(first).toMatchObject({
+    status: 'awaiting-approval',
+    cost: { currency: 'USD', settled: '0.40', reserved: '0' },
+  });
   expect(first.steps.map(({ step: id, state, verdict }) => [id, state, verdict])).toEqual([
     ['s1', 'succeeded', 'proceed'],
     ['s2', 'waiting', null],
@@ -59,30 +62,20 @@ test('approve binds what the person saw, and nothing else', async () => {
 });
 
 test('an approved output that changed on the disk is not paid on', async () => {
-  const house = await makeHouse({ scenario: { ...(await noFunds()) } });
+  const house = await makeHouse();
   await house.allocate([gated[0]!, step('s2', { inputs: [{ name: 'line', step: 's1' }] })]);
   await house.json(0, ['generate', ID]);
   const { path } = house.record().steps[0]!.attempts[0]!.files![0]!;
   // s2 is refused for want of funds, so that it stays ready behind the approval.
+  house.script({ ...SYNC, outcome: { outcome: 'released', reason: 'insufficient_funds' } });
   await house.json(13, ['approve', ID]);
   writeFileSync(join(house.root, path), 'something else');
-  house.script({ sheet: { capabilities: { submit: 'sync' } } });
+  house.script(SYNC);
   const refused = await house.json(10, ['generate', ID]);
   expect(refused.error?.code).toBe('ARTIFACT_CHANGED');
   expect(house.submissions()).toHaveLength(1);
   expectWhole(house);
 });
-
-/** Broke from the second submission on. */
-async function noFunds(): Promise<object> {
-  const refusal = { outcome: 'released', reason: 'insufficient_funds' };
-  const answer = JSON.stringify({ id: 'this', ok: true, result: refusal });
-  return {
-    sheet: { capabilities: { submit: 'sync' } },
-    at: { 'submit.request': { do: [] } },
-    ...(answer && {}),
-  };
-}
 
 describe('several gates', () => {
   const both = [step('s1', { review: true }), step('s2', { review: true, params: { text: 'two' } })];

@@ -91,7 +91,8 @@ export async function makeHouse({ scenario = SYNC as object, config = {} as obje
     read,
     /** What arrived at the provider and would be charged. */
     submissions: () => records<Submission>('submissions.jsonl'),
-    fired: (point: string) => records<{ point: string; pid: number }>('fired.jsonl').filter((one) => one.point === point),
+    fired: (point: string) =>
+      records<{ point: string; pid: number }>('fired.jsonl').filter((one) => one.point === point),
     /** The whole show, byte for byte, without `state/lock.json`, which says who locked last. */
     tree: () => treeOf(root),
   };
@@ -108,7 +109,9 @@ function treeOf(root: string): Record<string, string> {
         found[`${file}/`] = stat.mode.toString(8);
         visit(file);
       } else if (file !== 'state/lock.json') {
-        const hash = createHash('sha256').update(readFileSync(join(root, file))).digest('hex');
+        const hash = createHash('sha256')
+          .update(readFileSync(join(root, file)))
+          .digest('hex');
         found[file] = `${stat.mode.toString(8)} ${hash}`;
       }
     }

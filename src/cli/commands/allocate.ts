@@ -1,5 +1,6 @@
 import { resolve } from 'node:path';
 import { type AllocateRequest, allocate } from '../../allocate.ts';
+import { weekAt } from '../../clock.ts';
 import { checkZones, readPlan, refusalOfPlan } from '../../config.ts';
 import { EpisodeError, unstableKey, usage } from '../../errors.ts';
 import type { Config, Schedule } from '../../model/config.ts';
@@ -100,7 +101,7 @@ async function typed(context: Context, config: Config, key: string, asked: Asked
     source: 'typed',
     key,
     week,
-    currentWeek: () => weekOfInstant(now, zone()),
+    currentWeek: () => weekAtOrRefuse(now, config),
     byClock: week === null,
     schedule: null,
     slot: asked.slot && ('date' in asked.slot ? asked.slot.date : rfc3339(asked.slot.atMs)),
@@ -108,6 +109,16 @@ async function typed(context: Context, config: Config, key: string, asked: Asked
     schedulePlan: null,
     refuseNew: (await refusalOf(key, asked, context)) ?? refusalOfGiven(asked, config),
   };
+}
+
+/** A zone that cannot be counted in is a fault of `pipeline.json`, found when it is needed. */
+function weekAtOrRefuse(now: number, config: Config): string {
+  try {
+    return weekAt(now, config.time_zone);
+  } catch (error) {
+    checkZones(config);
+    throw error;
+  }
 }
 
 async function refusalOf(key: string, { keyIsStable }: Asked, context: Context): Promise<EpisodeError | null> {

@@ -1,0 +1,373 @@
+import { describe, expect, test } from 'vitest';
+import { expectWhole, ID, makeHouse, SILENT, SYNC, step } from './rig.ts';
+
+const generate = ['generate', ID];
+const released = (reason: string, more: object = {}) => ({
+  ...SYNC,
+  outcome: { outcome: 'released', reason, ...more },
+});
+
+describe('an outcome that nobody knows', () => {
+  const cases: [string, object, string][] = [
+    ['garbage', { ...SYNC, at: { 'submit.after_charge': 'garbage' } }, 'it sent'],
+    ['half an answer', { ...SYNC, at: { 'submit.before_answer': ['cut', 'exit:0'] } }, 'it exited with code 0'],
+    ['death', { ...SYNC, at: { 'submit.after_charge': 'die' } }, 'it was ended by SIGKILL'],
+    [
+      'an error after sending',
+      { ...SYNC, at: { 'submit.after_charge': 'error:boom' } },
+      'it answered the error "boom"',
+    ],
+    ['an unknown answer', { ...SYNC, outcome: { outcome: 'unknown', reason: 'http_503' } }, 'http_503'],
+    [
+      'silence, then death, without a promise',
+      { ...SILENT, at: { 'submit.request': 'die' } },
+      'it was ended by SIGKILL',
+    ],
+    [
+      'an error without a promise',
+      { ...SILENT, at: { 'submit.request': 'error:boom' } },
+      'it answered the error "boom"',
+    ],
+  ];
+  test.each(cases)('is held after %s, and sent by nothing', async (_what, scenario, why) => {
+    const house = await makeHouse({ scenario });
+    await house.allocate([step('s1'), step('s2', { needs: ['s1'] })]);
+    const held = await house.json(11, generate);
+    expect(held).toMatchObject({
+      status: 'held',
+      steps: [{ step: 's1', state: 'unknown', verdict: 'unknown', cost: { state: 'possible', amount: '0.40' } }, {}],
+      cost: { settled: '0', reserved: '0', possible: '0.40' },
+    });
+    expect(held.error?.message).toContain(why);
+    expect(held.next).toEqual([
+      `episode reconcile ${ID} --step s1`,
+      `episode settle ${ID} --step s1 --accepted REF --evidence "…"`,
+      `episode settle ${ID} --step s1 --not-accepted --evidence "…"`,
+      `episode settle ${ID} --step s1 --write-off --evidence "…"`,
+    ]);
+    const sent = house.submissions().length;
+    house.script(SYNC);
+    const again = await house.json(11, generate);
+    expect(again.error).toMatchObject({ code: 'OUTCOME_UNKNOWN', hints: held.error!.hints });
+    expect(house.submissions()).toHaveLength(sent);
+    expectWhole(house);
+  });
+
+  test('is reported before a provider that is not configured, and before a credential that is missing', async () => {
+    const house = await makeHouse({
+      scenario: { ...SYNC, at: { 'submit.after_charge': 'die' } },
+      config: {
+        providers: {
+          house: { type: 'exec', command: [process.execPath], env: ['ADAPTER_HOME', 'ADAPTER_SCENARIO'] },
+          other: { type: 'exec', command: ['./nowhere'], env: ['OTHER_KEY'] },
+        },
+      },
+    });
+    await house.allocate([step('s1'), step('s2', { provider: 'other' })]);
+    // A claim of a command that is gone, with a sheet that gives no promise: it is held, whatever s2 lacks.
+    const missing = await house.json(78, ['generate', ID, '--step', 's2']);
+    expect(missing.error?.code).toBe('CREDENTIAL_MISSING');
+    expect(house.record().steps.every(({ attempts }) => attempts.length === 0)).toBe(true);
+    expectWhole(house);
+  });
+});
+
+test('a hold comes before a missing credential of another step', async () => {
+  const house = await makeHouse({ scenario: { ...SYNC, at: { 'submit.after_charge': 'die' } } });
+  await house.allocate([
+    step('s1'),
+    step('s2', { provider: 'assembly', kind: 'video', needs: ['s1'] }),
+    step('s3', { needs: ['s2'] }),
+  ]);
+  await house.json(11, generate);
+  await house.json(0, ['plan', ID, '--file', house.writePlan([step('s1'), step('s9', { params: { text: 'nine' } })])]);
+  const held = await house.run([...generate, '--json'], { env: { ADAPTER_SCENARIO: undefined } });
+  expect(held.code).toBe(11);
+  expect(held.json.error?.code).toBe('OUTCOME_UNKNOWN');
+  expect(held.stderr).toContain(
+    'house needs ADAPTER_SCENARIO, found nowhere; nothing was claimed [CREDENTIAL_MISSING]',
+  );
+  expectWhole(house);
+});
+
+describe('what provably bought nothing', () => {
+  test.each([
+    ['death before it announced to send', { ...SYNC, at: { 'submit.before_sending': 'die' } }],
+    ['an announcement nobody acknowledged', { ...SYNC, at: { 'submit.unacked_sending': 'exit:1' } }],
+    ['throttling', released('throttled')],
+    ['not sent', released('not_sent')],
+  ])('is sent again by a later generate, after %s', async (_what, scenario) => {
+    const house = await makeHouse({ scenario });
+    await house.allocate([step('s1')]);
+    const refused = await house.json(69, generate);
+    expect(refused).toMatchObject({ error: { code: 'PROVIDER_UNREACHABLE' }, steps: [{ state: 'ready' }] });
+    expect(refused.next).toEqual([`episode generate ${ID}`]);
+    expect(house.submissions()).toEqual([]);
+    house.script(SYNC);
+    await house.json(0, generate);
+    expect(house.submissions()).toHaveLength(1);
+    expect(house.costs()).toEqual([
+      { step: 's1', state: 'released', amount: '0.40' },
+      { step: 's1', state: 'settled', amount: '0.40' },
+    ]);
+    const [first, second] = house.record().steps[0]!.attempts;
+    expect(first!.client_ref).not.toBe(second!.client_ref);
+    expectWhole(house);
+  });
+
+  test.each(['invalid_input', 'auth', 'content_rejected', 'something_new'])(
+    'is a failure all the same when the reason is %s',
+    async (reason) => {
+      const house = await makeHouse({ scenario: released(reason) });
+      await house.allocate([step('s1')]);
+      expect((await house.json(12, generate)).error?.code).toBe('STEP_FAILED');
+      expect(house.states()).toEqual({ s1: 'failed' });
+      expectWhole(house);
+    },
+  );
+
+  test('keeps its cost as possible where the provider does not say that it is free', async () => {
+    const house = await makeHouse({ scenario: released('invalid_input', { billable: 'unknown' }) });
+    await house.allocate([step('s1')]);
+    await house.json(12, generate);
+    expect(house.costs()).toEqual([{ step: 's1', state: 'possible', amount: '0.40' }]);
+    expectWhole(house);
+  });
+});
+
+test('want of funds ends all further starts at that provider, and the steps stay ready', async () => {
+  const house = await makeHouse({ scenario: released('insufficient_funds') });
+  const steps = ['a', 'b', 'c', 'd', 'e', 'f'].map((id) => step(id));
+  await house.allocate([
+    ...steps,
+    step('free', { provider: 'local', kind: 'image', params: { width: 32, height: 32 } }),
+  ]);
+  const broke = await house.json(13, generate);
+  expect(broke.error).toMatchObject({
+    code: 'FUNDS_REFUSED',
+    message: `house says there are no funds; step a of ${ID} stays ready`,
+    hints: [`top up at house, then: episode generate ${ID}`],
+  });
+  // Four are worked on at once, so that up to four may have been under way.
+  const tried = house
+    .record()
+    .steps.filter(({ attempts }) => attempts.length > 0)
+    .map(({ id }) => id);
+  expect(tried.filter((id) => ['e', 'f'].includes(id))).toEqual([]);
+  expect(house.states()).toMatchObject({ a: 'ready', e: 'ready', f: 'ready' });
+  expect(house.submissions()).toEqual([]);
+  house.script(SYNC);
+  expect(await house.json(0, generate)).toMatchObject({ status: 'complete' });
+  expect(house.submissions()).toHaveLength(6);
+  expectWhole(house);
+});
+
+describe('a task that the provider works on', () => {
+  test('is followed to its end, at the cost it reports', async () => {
+    const house = await makeHouse({ scenario: { price: '0.375', status: ['queued', 'running', 'done'] } });
+    await house.allocate([step('s1')]);
+    expect(await house.json(0, generate)).toMatchObject({
+      status: 'complete',
+      cost: { settled: '0.375', reserved: '0' },
+    });
+    expectWhole(house);
+  });
+
+  test('is said to be running when it is not waited for, and another generate goes on with it', async () => {
+    const house = await makeHouse({ scenario: { status: ['running', 'running', 'done'] } });
+    await house.allocate([step('s1')]);
+    const running = await house.json(75, [...generate, '--wait', '0s']);
+    const [{ ref }] = house.submissions() as [{ ref: string }];
+    expect(running.error).toMatchObject({
+      code: 'STILL_RUNNING',
+      message: `step s1 of ${ID} is still running at house, ref ${ref}`,
+      details: { ref },
+    });
+    expect(running.steps).toMatchObject([{ state: 'running', ref, cost: { state: 'reserved' } }]);
+    const followed = await house.json(0, generate);
+    expect(followed.steps).toMatchObject([{ state: 'succeeded', verdict: 'replay', ref }]);
+    expect(house.submissions()).toHaveLength(1);
+    expectWhole(house);
+  });
+
+  test.each<[string, object, string, string]>([
+    ['an error that is billed', { state: 'error', reason: 'nsfw', billable: 'yes' }, 'settled', '0.40'],
+    ['an error that is not billed', { state: 'error', reason: 'nsfw', billable: 'no' }, 'released', '0.40'],
+    ['an error of unknown price', { state: 'error', reason: 'nsfw' }, 'possible', '0.40'],
+    [
+      'an error with its price',
+      { state: 'error', reason: 'nsfw', cost: { amount: '0.10', unit: 'USD', basis: 'reported' } },
+      'settled',
+      '0.10',
+    ],
+  ])('and that ends in %s is a failure with that cost', async (_what, end, state, amount) => {
+    const house = await makeHouse({ scenario: { status: [end] } });
+    await house.allocate([step('s1')]);
+    expect((await house.json(12, generate)).error?.message).toBe(`step s1 of ${ID} failed at house: nsfw`);
+    expect(house.costs()).toEqual([{ step: 's1', state, amount }]);
+    expectWhole(house);
+  });
+
+  test.each(['not_found', 'expired'])('and that it calls %s is no failure', async (word) => {
+    const house = await makeHouse({ scenario: { status: [word] } });
+    await house.allocate([step('s1')]);
+    const lost = await house.json(75, [...generate, '--wait', '0s']);
+    expect(lost.error?.message).toContain(`(house says: ${word})`);
+    house.script({ status: ['done'] });
+    await house.json(0, ['reconcile', ID]);
+    expect(house.record().status).toBe('complete');
+    expect(house.submissions()).toHaveLength(1);
+    expectWhole(house);
+  });
+
+  test('and whose result is cut is asked for again without paying', async () => {
+    const house = await makeHouse();
+    house.script({ status: ['done'] });
+    // A picture that is none.
+    await house.allocate([step('s1', { kind: 'image', params: { source: 'plan.json' } })]);
+    const cut = await house.json(76, generate);
+    expect(cut.error?.hints).toContain(`episode reconcile ${ID} --step s1          asks for it again; free`);
+    expect(house.states()).toEqual({ s1: 'running' });
+    await house.json(76, ['reconcile', ID]);
+    expect(house.submissions()).toHaveLength(1);
+    await house.json(0, ['settle', ID, '--step', 's1', '--write-off', '--evidence', 'it is broken there, too']);
+    expect(house.costs()).toEqual([{ step: 's1', state: 'possible', amount: '0.40' }]);
+    expectWhole(house);
+  });
+
+  test('and whose cost nobody tells is recorded at its worst case', async () => {
+    const house = await makeHouse({ scenario: { cost: { error: 'later' } } });
+    await house.allocate([step('s1', { estimate: { amount: '0.50', unit: 'USD' } })]);
+    const ran = await house.run(generate);
+    expect(ran.stderr).toContain('house does not say what s1 cost; it is recorded at its worst case');
+    expect(ran.code).toBe(0);
+    expect(house.costs()).toEqual([{ step: 's1', state: 'settled', amount: '0.40' }]);
+    expectWhole(house);
+  });
+});
+
+describe('ways out of a hold', () => {
+  const lost = { status: ['done'], at: { 'submit.after_charge': 'die' } };
+
+  test('reconcile adopts what the provider shows, and pays nothing', async () => {
+    const house = await makeHouse({ scenario: lost });
+    await house.allocate([step('s1')]);
+    await house.json(11, generate);
+    expect(await house.json(0, ['reconcile', ID])).toMatchObject({ status: 'complete', cost: { settled: '0.40' } });
+    expect(house.submissions()).toHaveLength(1);
+    expectWhole(house);
+  });
+
+  test('reconcile releases only what is provably not there', async () => {
+    const unsure = { capabilities: { lookup: { proves: { present: true, absent: false } } } };
+    const house = await makeHouse({ scenario: { sheet: unsure, charge: false, at: { 'submit.after_charge': 'die' } } });
+    await house.allocate([step('s1')]);
+    await house.json(11, generate);
+    // The sheet of the claim counts, not what the adapter says by now.
+    house.script({});
+    const held = await house.run(['reconcile', ID]);
+    expect(held.code).toBe(11);
+    expect(held.stderr).toContain('house on s1: not listed, which proves nothing yet');
+
+    const sure = await makeHouse({ scenario: { charge: false, at: { 'submit.after_charge': 'die' } } });
+    await sure.allocate([step('s1')]);
+    await sure.json(11, generate);
+    await sure.json(0, ['reconcile', ID]);
+    expect(sure.states()).toEqual({ s1: 'ready' });
+    expect(sure.costs()).toEqual([{ step: 's1', state: 'released', amount: '0.40' }]);
+    expectWhole(house);
+    expectWhole(sure);
+  });
+
+  test('settle records who said what on which evidence; the same again changes nothing', async () => {
+    const house = await makeHouse({ scenario: lost });
+    await house.allocate([step('s1'), step('s2')]);
+    await house.json(11, generate);
+    const settle = (id: string, ...form: string[]) => [
+      'settle',
+      ID,
+      '--step',
+      id,
+      ...form,
+      '--evidence',
+      'seen',
+      '--by',
+      'mika',
+    ];
+    const ref = house
+      .submissions()
+      .find(({ attempt_id }) => attempt_id === house.record().steps[0]!.attempts[0]!.attempt_id)!.ref;
+    await house.json(0, settle('s1', '--accepted', ref));
+    await house.json(0, settle('s2', '--not-accepted'));
+    const before = house.tree();
+    await house.json(0, settle('s1', '--accepted', ref));
+    await house.json(0, settle('s2', '--not-accepted'));
+    expect(house.tree()).toEqual(before);
+    expect(house.record().steps.map(({ attempts }) => attempts[0]!.settlement)).toMatchObject([
+      { form: 'accepted', by: 'mika', evidence: 'seen', ref },
+      { form: 'not_accepted', by: 'mika', evidence: 'seen', ref: null },
+    ]);
+    expect(house.states()).toEqual({ s1: 'accepted', s2: 'ready' });
+    expect((await house.json(14, settle('s2', '--write-off'))).error?.message).toBe(
+      `step s2 of ${ID}: it is ready, and nothing about it can be settled so`,
+    );
+    house.script({ status: ['done'] });
+    expect(await house.json(0, generate)).toMatchObject({ status: 'complete' });
+    expect(house.submissions()).toHaveLength(3);
+    for (const form of [[], ['--write-off', '--not-accepted'], ['--accepted', '']]) {
+      expect((await house.json(64, settle('s1', ...form))).error?.code).toBe('USAGE');
+    }
+    expectWhole(house);
+  });
+
+  test('a write-off that was paid again is adopted when it turns up after all', async () => {
+    const house = await makeHouse({ scenario: lost });
+    await house.allocate([step('s1')]);
+    await house.json(11, generate);
+    await house.json(0, ['settle', ID, '--step', 's1', '--write-off', '--evidence', 'no answer']);
+    house.script({ ...SYNC, outcome: { outcome: 'released', reason: 'content_rejected' } });
+    await house.json(12, ['retry', ID, '--step', 's1', '--reason', 'late']);
+    house.script({ status: ['done'] });
+    expect(await house.json(0, ['reconcile', ID])).toMatchObject({ status: 'complete' });
+    expect(house.costs().map(({ state }) => state)).toEqual(['settled', 'released']);
+    expect(house.submissions()).toHaveLength(1);
+    expectWhole(house);
+  });
+});
+
+describe('a closed episode', () => {
+  test('spends nothing any more, and is closed only when nothing is open', async () => {
+    const house = await makeHouse({ scenario: { ...SYNC, at: { 'submit.after_charge': 'die' } } });
+    await house.allocate([step('s1', { review: true }), step('s2')]);
+    await house.json(11, ['generate', ID, '--step', 's1']);
+    const close = ['close', ID, '--reason', 'made twice', '--by', 'mika'];
+    expect((await house.json(11, close)).error?.code).toBe('OUTCOME_UNKNOWN');
+    await house.json(0, ['settle', ID, '--step', 's1', '--not-accepted', '--evidence', 'seen']);
+    house.script({ status: ['running'] });
+    await house.json(75, ['generate', ID, '--step', 's1', '--wait', '0s']);
+    expect((await house.json(75, close)).error?.code).toBe('STILL_RUNNING');
+    house.script({ status: ['done'] });
+    await house.json(0, ['generate', ID, '--step', 's1']);
+    expect(await house.json(0, close)).toMatchObject({ status: 'closed' });
+    const before = house.tree();
+    await house.json(0, close);
+    for (const args of [
+      generate,
+      [...generate, '--dry-run'],
+      ['approve', ID],
+      ['approve', ID, '--dry-run'],
+      ['reject', ID, '--step', 's1', '--reason', 'x'],
+      ['retry', ID, '--step', 's1', '--reason', 'x'],
+      ['reassemble', ID],
+      ['plan', ID, '--file', 'plan.json'],
+    ]) {
+      const refused = await house.json(14, args);
+      expect([args[0], refused.error?.code]).toEqual([args[0], 'EPISODE_CLOSED']);
+      expect(refused.error?.message).toMatch(/^2026-W32-0 was closed by mika at .*: made twice$/);
+    }
+    await house.json(0, ['reconcile', ID]);
+    expect(house.tree()).toEqual(before);
+    expect(house.submissions()).toHaveLength(2);
+    expectWhole(house);
+  });
+});
