@@ -18,6 +18,10 @@ const LATE = [
   [/\/commander\//, /^(node:)?child_process$/],
   [/\/signal-exit\//, /^assert$/],
 ];
+// Libraries that only some verbs need are files of their own beside the program: every start reads all of main.js.
+const SELDOM = ['execa', 'croner', 'cli-table3', '@humanwhocodes/momoa', '@date-fns/tz', 'date-fns/format'];
+const seldomFile = (name) => `library-${name.replace(/\W+/g, '-').replace(/^-/, '')}.js`;
+
 const lean = {
   name: 'lean',
   setup(builder) {
@@ -30,6 +34,11 @@ const lean = {
       contents: `module.exports = new Proxy({}, { get: (_, name) => require(${JSON.stringify(path)})[name] });`,
     }));
     builder.onResolve({ filter: /^graceful-fs$/ }, () => ({ path: 'node:fs', external: true }));
+    if (builder.initialOptions.outfile.endsWith('main.js')) {
+      builder.onResolve({ filter: /^[@\w]/ }, ({ path }) =>
+        SELDOM.includes(path) ? { path: `./${seldomFile(path)}`, external: true } : undefined,
+      );
+    }
   },
 };
 
@@ -60,6 +69,9 @@ await build({
   define: { __VERSION__: JSON.stringify(version), 'import.meta.url': '__import_meta_url' },
   banner: { js: "const __import_meta_url = require('node:url').pathToFileURL(__filename).href;" },
 });
+for (const name of SELDOM) {
+  await build({ ...options, entryPoints: [name], outfile: join(dist, seldomFile(name)), minifyIdentifiers: true });
+}
 const digest = createHash('sha256')
   .update(readFileSync(join(dist, 'main.js')))
   .digest('hex')

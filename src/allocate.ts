@@ -1,16 +1,10 @@
 import { findStray } from './artifacts.ts';
-import {
-  clockBehind,
-  type EpisodeError,
-  keyInOtherWeek,
-  keyInputMismatch,
-  keyOnSeveralEpisodes,
-  ledgerIncomplete,
-} from './errors.ts';
+import { clockBehind, type EpisodeError, keyInOtherWeek, keyInputMismatch, ledgerIncomplete } from './errors.ts';
 import { fingerprint } from './fingerprint.ts';
+import { getRecorded, refuseIncomplete, refuseSeveral } from './integrity.ts';
 import type { Episode, EpisodeStatus } from './model/episode.ts';
 import { episodeIdOf } from './model/episode-id.ts';
-import type { Key, Ledger, Week } from './model/ledger.ts';
+import type { Key, Ledger } from './model/ledger.ts';
 import type { Plan } from './model/plan.ts';
 import { deriveStatus, withDerived } from './model/status.ts';
 import type { Port } from './port.ts';
@@ -24,7 +18,7 @@ export interface AllocateRequest {
   /** The week that was asked for, or follows from a slot that was: a key on record must be in it. `null`: any. */
   week: string | null;
   /** Else the week of a new episode: that of the schedule's slot or of now, in its zone; asked for only when it matters. */
-  currentWeek: () => string;
+  currentWeek: () => string | Promise<string>;
   /** Whether that week follows from this machine's clock alone, which must then not be behind the ledger. */
   byClock: boolean;
   schedule: string | null;
@@ -88,14 +82,11 @@ async function findKnown(view: View, request: AllocateRequest): Promise<Allocati
   const { hash } = await nameKey(view, request);
   const key = await view.get(ref('key', hash));
   if (!key) return null;
-  const index = await view.get(ref('week', key.week_id));
-  const episode = await view.get(ref('episode', key.episode_id));
-  if (!index || !episode || index.episodes[key.episode_id] !== hash || episode.allocation_key !== key.key) {
-    const file = view.nameOf(ref('key', hash));
-    throw ledgerIncomplete(
-      file,
-      `key "${request.key}" points to ${key.episode_id}, and that record does not answer to it`,
-    );
+  const index = await getRecorded(view, ref('week', key.week_id), request.key, key.episode_id);
+  const episode = await getRecorded(view, ref('episode', key.episode_id), request.key, key.episode_id);
+  if (index.episodes[key.episode_id] !== hash || episode.allocation_key !== key.key) {
+    const fault = `key "${request.key}" points to ${key.episode_id}, and that record does not answer to it`;
+    throw ledgerIncomplete(view.nameOf(ref('key', hash)), fault);
   }
   refuseSeveral(request.key, index, hash);
   if (request.week !== null && request.week !== key.week_id) {
@@ -114,20 +105,15 @@ function differingInputs({ allocation }: Episode, request: AllocateRequest): str
   return differing;
 }
 
-function refuseSeveral(key: string, index: Week, hash: string): void {
-  const having = Object.keys(index.episodes).filter((episodeId) => index.episodes[episodeId] === hash);
-  if (having.length > 1) throw keyOnSeveralEpisodes(key, index.week_id, having);
-}
-
 async function create(
   { port, root }: { port: Port; root: string },
   transaction: Transaction,
   request: AllocateRequest,
 ): Promise<Allocation> {
   const { ledger, hash } = await nameKey(transaction, request);
-  const weekId = request.week ?? request.currentWeek();
+  const weekId = request.week ?? (await request.currentWeek());
   const index = await transaction.get(ref('week', weekId));
-  await refuseIncomplete(transaction, weekId, index, hash, request.key);
+  await refuseIncomplete(transaction, { ledger, weekId, index, hash, key: request.key });
   const highest = index?.highest ?? -1;
   const recorded = new Set(Object.keys(index?.episodes ?? {}));
   const stray = await findStray(port, root, { week_id: weekId, highest, recorded });
@@ -150,6 +136,7 @@ async function create(
   };
   await transaction.create(ref('key', hash), key);
   await transaction.create(ref('episode', episode.episode_id), episode);
+  if (!index) transaction.put(ref('ledger', ''), { ...ledger, weeks: [...ledger.weeks, weekId].sort() });
   transaction.put(ref('week', weekId), {
     ...(index ?? { format: 1, week_id: weekId }),
     revision: (index?.revision ?? 0) + 1,
@@ -165,32 +152,6 @@ const strayHints = (path: string): string[] => [
   'put state/ back from the backup that belongs to episodes/',
   `or, if ${path} is not an episode of this show: mv ${path} ELSEWHERE`,
 ];
-
-/** The index, the names of the records and the week's history must tell the same story, ID by ID. */
-async function refuseIncomplete(
-  transaction: Transaction,
-  weekId: string,
-  index: Week | undefined,
-  hash: string,
-  key: string,
-): Promise<void> {
-  const file = transaction.nameOf(ref('week', weekId));
-  const indexed = new Set(Object.keys(index?.episodes ?? {}));
-  for (const [episodeId, having] of Object.entries(index?.episodes ?? {})) {
-    if (having !== hash) continue;
-    const lost = transaction.nameOf(ref('key', hash));
-    throw ledgerIncomplete(lost, `${lost} is missing: key "${key}" made ${episodeId}`);
-  }
-  const recorded = await transaction.list('episode', weekId);
-  const history = (await transaction.get(ref('history', weekId)))?.episodes.map((record) => record.episode_id) ?? [];
-  const unknown = [...recorded, ...history].find((episodeId) => !indexed.has(episodeId));
-  if (unknown !== undefined) throw ledgerIncomplete(file, `${unknown} is on record, and ${file} does not know it`);
-  const lost = [...indexed].find((episodeId) => !recorded.includes(episodeId));
-  if (lost !== undefined) {
-    const missing = transaction.nameOf(ref('episode', lost));
-    throw ledgerIncomplete(missing, `${missing} is missing`);
-  }
-}
 
 function newEpisode(request: AllocateRequest, weekId: string, sequence: number, at: string, by: string): Episode {
   const plan = request.plan ?? request.schedulePlan;

@@ -8,7 +8,7 @@ import type { SpendPlan } from './spend/authority.ts';
 import { verifyRecorded } from './spend/inputs.ts';
 import { reportOf, type SpendAnswer } from './spend/report.ts';
 import { run } from './spend/run.ts';
-import type { SpendServices } from './spend/services.ts';
+import type { SpendServices } from './spend/spend-services.ts';
 
 export interface ApproveOptions extends PaidOptions {
   /** Empty: the one step that waits. */

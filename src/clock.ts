@@ -1,4 +1,4 @@
-import { weekOfDate, weekOfInstant } from './model/week.ts';
+import { weekOfDate } from './model/week.ts';
 
 /** Names that cannot be one of POSIX's own rules (`JST-9`), which the C library would follow. */
 const PLAIN_NAME = /^[A-Z][A-Za-z_]+(\/[A-Z][A-Za-z_-]+)+$/;
@@ -7,10 +7,12 @@ const PLAIN_NAME = /^[A-Z][A-Za-z_]+(\/[A-Z][A-Za-z_-]+)+$/;
  * The ISO week of an instant (milliseconds since the epoch) in `zone`, as `weekOfInstant` has it, without a formatter:
  * building one loads the locale data, which is a seventh of a start of node. Throws RangeError for an unknown zone.
  */
-export function weekAt(instantMs: number, zone: string): string {
+export async function weekAt(instantMs: number, zone: string): Promise<string> {
   if (zone === 'UTC') return weekOfDate(new Date(instantMs).toISOString().slice(0, 10));
   const date = PLAIN_NAME.test(zone) ? localDate(instantMs, zone) : null;
-  return date === null ? weekOfInstant(instantMs, zone) : weekOfDate(date);
+  if (date !== null) return weekOfDate(date);
+  const { weekOfInstant } = await import('./model/zoned.ts');
+  return weekOfInstant(instantMs, zone);
 }
 
 /** The calendar date in `zone`; `null` where it is as far from UTC as a zone nobody knows, which reads as UTC. */

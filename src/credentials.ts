@@ -8,7 +8,7 @@ export interface CredentialSources {
   configHome: string;
 }
 
-export type Found = { name: string; where: string; value: string };
+type Found = { name: string; where: string; value: string };
 
 /**
  * One credential by the name its provider gives it: the environment, then systemd's `$CREDENTIALS_DIRECTORY`, then a

@@ -68,7 +68,7 @@ export const EXIT = {
 
 export type Code = keyof typeof EXIT;
 
-export interface ErrorParts {
+interface ErrorParts {
   /** The thing it is about: an episode ID, a file, a key. */
   subject?: string;
   /** Ready commands or the fix, most useful first. */
@@ -149,7 +149,7 @@ export const recordDamaged = (file: string, fault: string, cause?: unknown): Epi
   new EpisodeError('RECORD_DAMAGED', `${file} is damaged: ${fault}`, {
     subject: file,
     hints: [
-      'nothing was changed; put the file back from a backup (cp -p BACKUP/<file> <file>)',
+      `nothing was changed; put the file back from a backup: cp -p BACKUP/${file} ${file}`,
       'episode doctor          names every damaged record',
     ],
     cause,
@@ -165,10 +165,10 @@ export const formatNewer = (file: string, format: unknown): EpisodeError =>
     },
   );
 
-export const ledgerDamaged = (file: string, fault: string): EpisodeError =>
+export const ledgerDamaged = (file: string, fault: string, hint = 'put state/ back from a backup'): EpisodeError =>
   new EpisodeError('LEDGER_DAMAGED', `the ledger is damaged at ${file}: ${fault}`, {
     subject: file,
-    hints: ['nothing was changed; put state/ back from a backup', 'episode doctor          names every damaged record'],
+    hints: [`nothing was changed; ${hint}`, 'episode doctor          names every damaged record'],
   });
 
 export const ledgerIncomplete = (file: string, fault: string, ...hints: string[]): EpisodeError =>

@@ -5,7 +5,7 @@ import type { Authority, SpendPlan } from './spend/authority.ts';
 import { readJudged } from './spend/recover.ts';
 import { reportOf, type SpendAnswer } from './spend/report.ts';
 import { run } from './spend/run.ts';
-import type { SpendServices } from './spend/services.ts';
+import type { SpendServices } from './spend/spend-services.ts';
 
 export interface PaidOptions {
   /** Upper bound of what this command reserves, in the show's currency. */

@@ -40,12 +40,12 @@ export async function init(
   const config = await loadConfig(port.disk, root);
   const ledger_id = port.random(16);
   const created_at = new Date(port.now()).toISOString();
-  await ledger.create({ format: 1, ledger_id, show: config.show, created_at });
+  await ledger.create({ format: 1, ledger_id, show: config.show, created_at, weeks: [] });
   return { root, show: config.show, time_zone: config.time_zone, ledger_id, pipeline };
 }
 
 /** What editors read to help with `pipeline.json`. */
-export const pipelineSchema = (): object => ({
+const pipelineSchema = (): object => ({
   ...z.toJSONSchema(Config, { io: 'input', unrepresentable: 'any' }),
   title: 'pipeline.json of episode',
 });

@@ -5,7 +5,7 @@ import { identify, liveness } from './process-identity.ts';
 import { acquireLock } from './store/file/lock.ts';
 import { createNodeDisk } from './store/file/node-disk.ts';
 
-export interface NodePortOptions {
+interface NodePortOptions {
   /** What others are told when they wait for our lock, e.g. `episode allocate`. */
   command: string;
   /** Milliseconds since the epoch. */

@@ -7,7 +7,7 @@ import { viewSteps, withDerived } from './model/status.ts';
 import { readEpisode, saveEpisode } from './record.ts';
 import { type Pricing, price } from './spend/preview.ts';
 import { judged } from './spend/recover.ts';
-import type { SpendServices } from './spend/services.ts';
+import type { SpendServices } from './spend/spend-services.ts';
 
 export interface PlanAnswer extends Pricing {
   verdict: 'proceed' | 'replay';

@@ -1,4 +1,4 @@
-import { readFileSync, readlinkSync } from 'node:fs';
+import { readdirSync, readFileSync, readlinkSync } from 'node:fs';
 import { hostname } from 'node:os';
 import { isErrno } from './errors.ts';
 import type { ProcessIdentity } from './port.ts';
@@ -11,7 +11,10 @@ export function identify(pid: number): ProcessIdentity {
   return { host: hostname(), boot: boot(), pid, started: startTime(pid) ?? '' };
 }
 
-/** `gone` is a proof; `elsewhere` means that nothing can be seen from here. */
+/**
+ * `gone` is a proof; `elsewhere` means that nothing can be seen from here. A negative pid is a process group, as in
+ * kill(2): it is there while any member runs, whoever its leader was.
+ */
 export function liveness(process: ProcessIdentity): 'alive' | 'gone' | 'elsewhere' {
   if (process.host !== hostname()) return 'elsewhere';
   const [bootId, namespace] = boot().split(' ');
@@ -26,9 +29,30 @@ export function liveness(process: ProcessIdentity): 'alive' | 'gone' | 'elsewher
 function exists(pid: number): boolean {
   try {
     process.kill(pid, 0);
-    return true;
   } catch (error) {
     return isErrno(error, 'EPERM');
+  }
+  return pid > 0 || hasMembers(-pid);
+}
+
+/** kill(2) also finds a group of zombies, which stay where nobody reaps orphans (a container's first process). */
+function hasMembers(group: number): boolean {
+  const stats = processes().map((pid) => readIfThere(`/proc/${pid}/stat`));
+  if (stats.length === 0) return true;
+  return stats.some((stat) => {
+    if (stat === null) return false;
+    // state, parent, process group: fields 3 to 5 of proc(5).
+    const [state, , member] = stat.slice(stat.lastIndexOf(')') + 2).split(' ');
+    return Number(member) === group && state !== 'Z' && state !== 'X';
+  });
+}
+
+function processes(): string[] {
+  try {
+    return readdirSync('/proc').filter((name) => /^\d+$/.test(name));
+  } catch (error) {
+    if (isErrno(error)) return [];
+    throw error;
   }
 }
 

@@ -6,7 +6,7 @@ import type { SpendPlan } from './spend/authority.ts';
 import { verifyRecorded } from './spend/inputs.ts';
 import { reportOf, type SpendAnswer } from './spend/report.ts';
 import { run } from './spend/run.ts';
-import type { SpendServices } from './spend/services.ts';
+import type { SpendServices } from './spend/spend-services.ts';
 
 /**
  * A new attempt of the assembly from the current outputs: a new revision of the deliverable, older ones are kept.

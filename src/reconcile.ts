@@ -9,7 +9,7 @@ import { isAdapterGone, recoverClaims } from './spend/recover.ts';
 import { reportOf, type SpendAnswer } from './spend/report.ts';
 import { run } from './spend/run.ts';
 import { changeAttempt } from './spend/send.ts';
-import type { SpendServices } from './spend/services.ts';
+import type { SpendServices } from './spend/spend-services.ts';
 
 /**
  * Asks the providers about everything of an episode that was sent: looks unknown tasks up, polls accepted ones once, and

@@ -6,7 +6,7 @@ import { readEpisode, saveEpisode } from './record.ts';
 import { withAttempt } from './spend/attempts.ts';
 import { judged } from './spend/recover.ts';
 import { reportOf, type SpendAnswer, stepResults } from './spend/report.ts';
-import type { SpendServices } from './spend/services.ts';
+import type { SpendServices } from './spend/spend-services.ts';
 
 export interface RejectOptions {
   step: string;

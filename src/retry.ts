@@ -7,7 +7,7 @@ import type { SpendPlan } from './spend/authority.ts';
 import { standingOf } from './spend/ends.ts';
 import { reportOf, type SpendAnswer } from './spend/report.ts';
 import { run } from './spend/run.ts';
-import type { SpendServices } from './spend/services.ts';
+import type { SpendServices } from './spend/spend-services.ts';
 
 const RETRYABLE = new Set<StepView['state']>(['failed', 'canceled', 'rejected', 'stale']);
 

@@ -6,7 +6,7 @@ import { readEpisode, saveEpisode } from './record.ts';
 import { withSettlement } from './spend/attempts.ts';
 import { judged } from './spend/recover.ts';
 import { reportOf, type SpendAnswer, stepResults } from './spend/report.ts';
-import type { SpendServices } from './spend/services.ts';
+import type { SpendServices } from './spend/spend-services.ts';
 
 export type SettleForm = { form: 'accepted'; ref: string } | { form: 'not_accepted' } | { form: 'write_off' };
 

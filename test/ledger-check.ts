@@ -35,8 +35,10 @@ export function checkLedger(root: string, { interrupted = false } = {}): string[
   if (!ledger) return [...wrong, 'state/ledger.json is missing'];
 
   const named = (pattern: RegExp): string[] => [...documents.keys()].flatMap((file) => pattern.exec(file)?.[1] ?? []);
+  const weeks = named(/^state\/(\d{4}-W\d\d)\/week\.json$/);
+  wrong.push(...difference('the weeks of the ledger', ledger.weeks, 'state/', weeks));
   const indexed = new Map<string, string>();
-  for (const week of named(/^state\/(\d{4}-W\d\d)\/week\.json$/)) {
+  for (const week of weeks) {
     const { highest, episodes } = read<Week>(`state/${week}/week.json`)!;
     const sequences = Object.keys(episodes).map((id) => id.slice(week.length + 1));
     const expected = Array.from({ length: highest + 1 }, (_, sequence) => `${sequence}`);

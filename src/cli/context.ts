@@ -1,16 +1,20 @@
 import { existsSync, lstatSync } from 'node:fs';
 import { homedir, userInfo } from 'node:os';
 import { dirname, resolve } from 'node:path';
+import * as z from 'zod/mini';
 import { checkZones, loadConfig } from '../config.ts';
 import type { CredentialSources } from '../credentials.ts';
 import { EpisodeError, isErrno, notOwner, usage } from '../errors.ts';
 import type { Config } from '../model/config.ts';
 import { createNodePort } from '../node-port.ts';
 import type { Port } from '../port.ts';
-import type { SpendServices } from '../spend/services.ts';
+import type { SpendServices } from '../spend/spend-services.ts';
 import { createFileStore } from '../store/file/file-store.ts';
 import type { Store } from '../store/store.ts';
 import type { Talk } from './talk.ts';
+
+// A schema is used once or twice in a command: compiling it would cost more than it saves.
+z.config({ jitless: true });
 
 export interface GlobalOptions {
   root: string | null;
@@ -45,7 +49,7 @@ export interface Context {
   credentialSources(): CredentialSources;
 }
 
-export interface ContextParts {
+interface ContextParts {
   options: GlobalOptions;
   env: NodeJS.ProcessEnv;
   cwd: string;

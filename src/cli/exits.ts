@@ -85,12 +85,14 @@ export function exitLines(exits: readonly number[]): string[] {
   const others = OF_ANY_VERB.filter((exit) => !exits.includes(exit));
   return [
     ...[0, ...exits].map((exit) => `${String(exit).padStart(4)}  ${MEANING[exit]}`),
-    `${others.length > 0 ? `  as any verb: ${others.join(' ')}; ` : '  '}all of them: episode help exits`,
+    ...(others.length > 0 ? [`  and those of every verb: ${others.join(' ')}`] : []),
+    '',
+    'episode help exits          every error code, its exit code and the next command',
   ];
 }
 
 /** The command line, the records, the disk, a bug: whatever the verb. */
-export const OF_ANY_VERB: readonly number[] = [64, 65, 70, 73, 74, 75, 77, 78];
+const OF_ANY_VERB: readonly number[] = [64, 65, 70, 73, 74, 75, 77, 78];
 
 const codesByExit = (): Code[] => (Object.keys(EXIT) as Code[]).sort((a, b) => EXIT[a] - EXIT[b] || (a < b ? -1 : 1));
 

@@ -6,7 +6,8 @@ import type { Disk, Port } from '../port.ts';
  * For tests: makes one disk operation of this process go wrong, `EPISODE_FAULT=<what>:<when>:<n>`, counted from 1.
  * `kill`: SIGKILL to ourselves `before` or `after` the n-th operation that changes or syncs something; between two of those
  * a crash leaves nothing else. `stop`: the same with SIGSTOP, counting reads too: what others do meanwhile matters there.
- * An errno like `EIO`: instead of the n-th operation, reads too unless it is one of a disk that only refuses changes.
+ * An errno like `EIO`: instead of the n-th operation or, `after`, in spite of its success; reads too, unless it is the
+ * errno of a disk that only refuses changes.
  * `short`: the n-th write takes half.
  * A fault that strikes says so on stderr, and one that is never reached says that: a test that did not fire is no test.
  */
@@ -57,20 +58,24 @@ export function faultyDisk(disk: Disk, { what, when, at }: Fault, say: (line: st
     return true;
   };
 
+  const happen = (): void => {
+    if (!signal) throw Object.assign(new Error(`${what}: injected`), { code: what });
+    process.kill(process.pid, signal);
+  };
+
   const wrap = <A extends unknown[], R>(operation: Operation, perform: (...args: A) => R): ((...args: A) => R) => {
     if (!counted.includes(operation)) return perform;
     return (...args) => {
       count += 1;
       if (strikes('before', operation, args)) {
-        if (signal) process.kill(process.pid, signal);
-        else if (what !== 'short') throw Object.assign(new Error(`${what}: injected`), { code: what });
-        else return perform(...halved(args));
+        if (what === 'short') return perform(...halved(args));
+        happen();
       }
       try {
         return perform(...args);
       } finally {
         // Also when it failed, as a `mkdir` of what is there: else a loop over all operations would end here.
-        if (signal && strikes('after', operation, args)) process.kill(process.pid, signal);
+        if (strikes('after', operation, args)) happen();
       }
     };
   };

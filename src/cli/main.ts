@@ -1,17 +1,14 @@
-import * as z from 'zod/mini';
 import { EpisodeError } from '../errors.ts';
-import { createContext, type GlobalOptions } from './context.ts';
+import type { GlobalOptions } from './context.ts';
 import { print } from './print.ts';
 import { printable } from './printable.ts';
-import { readGlobalOptions, runCommandLine } from './program.ts';
+import { runCommandLine } from './program.ts';
 import { errorDocument, errorText } from './render.ts';
 import { listenToSignals } from './signals.ts';
 import { say } from './streams.ts';
 import { createTalk, type Talk } from './talk.ts';
 import type { Answer } from './verbs.ts';
 
-// A schema is used once or twice here: compiling it costs more than it saves.
-z.config({ jitless: true });
 // Node would end a program that never settles with 0, and a scheduler would take that for success.
 process.exitCode = 70;
 // Node would say 1, which is in no table.
@@ -38,6 +35,9 @@ async function main(argv: readonly string[]): Promise<void> {
   let talk = createTalk(TERMINAL, options.quiet, () => performance.now());
   try {
     const informed = await runCommandLine(argv, async (name, verb, parameters) => {
+      // Loaded here, so that a help text waits for no ledger.
+      const { createContext } = await import('./context.ts');
+      const { readGlobalOptions } = await import('./global-options.ts');
       options = readGlobalOptions(parameters.options, process.env);
       talk = createTalk(TERMINAL, options.quiet, () => performance.now());
       signals.endsItself = verb.endsItself === true;
@@ -63,7 +63,7 @@ async function main(argv: readonly string[]): Promise<void> {
     talk.clear();
     fail(error, options);
   }
-  signals.dieIfInterrupted();
+  if (signals.dieIfInterrupted()) return;
   // All is written. Waiting for the event loop to run dry and for the heap to be taken apart costs milliseconds.
   process.exit();
 }

@@ -19,15 +19,25 @@ export function required(options: Record<string, unknown>, option: string): stri
 const flag = (option: string): string =>
   option.replace(/[A-Z0-9]+/g, (part) => (/^\d/.test(part) ? part : `-${part.toLowerCase()}`));
 
+/** A value as a message repeats it: what was pasted by mistake may be a whole file. */
+const brief = (value: string): string =>
+  value.length <= LONGEST ? value : `${value.slice(0, LONGEST)}… (${value.length} characters)`;
+const LONGEST = 80;
+
 export function episode(value: string | undefined): string {
   if (value !== undefined && z.safeParse(episodeId, value).success) return value;
-  throw usage(`"${value ?? ''}" is no episode ID`, value ?? '', 'an ID looks like 2026-W32-0', 'episode list --all');
+  const said = brief(value ?? '');
+  throw usage(`"${said}" is no episode ID`, said, 'an ID looks like 2026-W32-0', 'episode list --all');
 }
 
 export function step(options: Record<string, unknown>): string | null {
   const value = text(options, 'step');
   if (value === null || z.safeParse(name, value).success) return value;
-  throw usage(`"${value}" cannot be the name of a step`, value, 'lower-case letters, digits, "-" and "_"');
+  throw usage(
+    `"${brief(value)}" cannot be the name of a step`,
+    brief(value),
+    'lower-case letters, digits, "-" and "_"',
+  );
 }
 
 export function stepNames(options: Record<string, unknown>): string[] {
@@ -38,7 +48,7 @@ export function stepNames(options: Record<string, unknown>): string[] {
 export function week(options: Record<string, unknown>): string | null {
   const value = text(options, 'week');
   const fault = value === null ? null : faultOfWeek(value);
-  if (fault !== null) throw weekUnknown(value!, fault);
+  if (fault !== null) throw weekUnknown(brief(value!), fault);
   return value;
 }
 
@@ -49,13 +59,13 @@ export function duration(options: Record<string, unknown>, option: string, other
   if (short)
     return Number(short[1]) * { s: 1_000, m: 60_000, h: 3_600_000, d: 86_400_000 }[short[2] as 's' | 'm' | 'h' | 'd'];
   if (/^P(?=\d|T\d)(\d+D)?(T(?=\d)(\d+H)?(\d+M)?(\d+S)?)?$/.test(value)) return durationMs(value);
-  throw usage(`--${flag(option)} ${value} is no duration`, value, 'write 90s, 30m, 2h, 1d or PT30M');
+  throw usage(`--${flag(option)} ${brief(value)} is no duration`, brief(value), 'write 90s, 30m, 2h, 1d or PT30M');
 }
 
 export function amount(options: Record<string, unknown>, option: string): string | null {
   const value = text(options, option);
   if (value === null || z.safeParse(decimal, value).success) return value;
-  throw usage(`--${flag(option)} ${value} is no amount`, value, 'write an exact decimal like 2.50');
+  throw usage(`--${flag(option)} ${brief(value)} is no amount`, brief(value), 'write an exact decimal like 2.50');
 }
 
 const INSTANT = /^(\d{4}-\d\d-\d\d)T([01]\d|2[0-3]):[0-5]\d(:[0-5]\d(\.\d{1,9})?)?(Z|[+-]([01]\d|2[0-3]):[0-5]\d)$/;
@@ -64,5 +74,5 @@ const INSTANT = /^(\d{4}-\d\d-\d\d)T([01]\d|2[0-3]):[0-5]\d(:[0-5]\d(\.\d{1,9})?
 export function instant(value: string, option: string): number {
   const match = INSTANT.exec(value);
   if (match && isCalendarDate(match[1]!)) return Date.parse(value);
-  throw usage(`${option} ${value} is no time with an offset`, value, 'write 2026-08-07T09:00:00+09:00');
+  throw usage(`${option} ${brief(value)} is no time with an offset`, brief(value), 'write 2026-08-07T09:00:00+09:00');
 }

@@ -4,7 +4,7 @@ import type { PaidOptions } from '../generate.ts';
 import type { SpendPlan } from '../spend/authority.ts';
 import type { Foreseen } from '../spend/preview.ts';
 import type { SpendAnswer, SpendReport } from '../spend/report.ts';
-import type { SpendServices } from '../spend/services.ts';
+import type { SpendServices } from '../spend/spend-services.ts';
 import { amount, duration } from './options.ts';
 import type { Answer } from './verbs.ts';
 

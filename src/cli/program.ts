@@ -1,15 +1,14 @@
 import { Command, CommanderError, type Option, Option as OptionOf } from 'commander';
 import { EpisodeError, usage } from '../errors.ts';
-import type { GlobalOptions } from './context.ts';
-import { instant, text } from './options.ts';
+import { columns } from './streams.ts';
 import { type Group, VERBS, type Verb } from './verbs.ts';
 
 declare const __VERSION__: string;
 
-export type Parameters = { args: string[]; options: Record<string, unknown> };
+type Parameters = { args: string[]; options: Record<string, unknown> };
 
 /** What the command line itself answers, without any verb: a help text or the version. */
-export interface Informed {
+interface Informed {
   document: object;
   text: string;
 }
@@ -71,6 +70,8 @@ function createProgram(say: (text: string) => void): Command {
     .exitOverride()
     .configureOutput({
       writeErr: () => {},
+      getOutHasColors: () => false,
+      getOutHelpWidth: columns,
       writeOut: (part) => {
         text += part;
         say(text);
@@ -163,16 +164,4 @@ function usageError(error: CommanderError, verb: string | undefined): EpisodeErr
     .replace(/\n\(Did you mean one of (.*)\?\)$/, ' (is one of these meant: $1?)')
     .replace(/\n\(Did you mean (.*)\?\)$/, ' (is "$1" meant?)');
   return new EpisodeError('USAGE', message, { subject: known ? verb : 'episode', hints: [help], cause: error });
-}
-
-export function readGlobalOptions(given: Record<string, unknown>, env: NodeJS.ProcessEnv): GlobalOptions {
-  if (given.now !== undefined && env.EPISODE_TEST !== '1')
-    throw usage("unknown option '--now'", '--now', 'episode --help');
-  const now = text(given, 'now');
-  return {
-    root: text(given, 'root'),
-    json: given.json === true,
-    quiet: given.quiet === true,
-    now: now === null ? null : instant(now, '--now'),
-  };
 }

@@ -1,11 +1,9 @@
-import { tz } from '@date-fns/tz';
-import { format } from 'date-fns/format';
 import type { EpisodeError } from '../errors.ts';
 import type { CostRow, Total } from '../model/episode.ts';
-import { add } from '../model/money.ts';
+import { add, isZero } from '../model/money.ts';
 import { oneLine } from './printable.ts';
 
-/** How things look to people: one place for errors, money and times. */
+/** How things look to people: one place for errors, money and tables. */
 
 /** `what, on which thing`, then what to type next, one line each. */
 export const errorText = ({ message, code, hints }: EpisodeError): string =>
@@ -18,18 +16,6 @@ export const errorDocument = ({ code, message, subject, hints, details }: Episod
   hints,
   details,
 });
-
-/** `Fri 2026-08-07 09:00 Asia/Tokyo`; English has no letters of its own for most zones. */
-export const when = (timestamp: string, zone: string): string =>
-  `${format(Date.parse(timestamp), 'EEE yyyy-MM-dd HH:mm', { in: tz(zone) })} ${zone}`;
-
-/** `Fri 09:44` in the show's zone. */
-export const minute = (timestamp: string, zone: string): string =>
-  format(Date.parse(timestamp), 'EEE HH:mm', { in: tz(zone) });
-
-/** `Fri 09:44:10` in the show's zone. */
-export const clock = (timestamp: string, zone: string): string =>
-  format(Date.parse(timestamp), 'EEE HH:mm:ss', { in: tz(zone) });
 
 /** `13 h 56 min`, in the two largest units. */
 export function span(ms: number): string {
@@ -58,20 +44,18 @@ export function price(rows: readonly CostRow[], currency: string): string {
 export function money(totals: readonly Total[], currency: string, budget?: string): string {
   const total = totals.find(({ unit }) => unit === currency);
   const parts = [`${total?.settled ?? '0'} settled`];
-  if (total && !isNothing(total.reserved)) parts.push(`up to ${total.reserved} running`);
-  if (total && !isNothing(total.possible)) parts.push(`up to ${total.possible} possible`);
+  if (total && !isZero(total.reserved)) parts.push(`up to ${total.reserved} running`);
+  if (total && !isZero(total.possible)) parts.push(`up to ${total.possible} possible`);
   if (total && total.unpriced > 0) parts.push(`${total.unpriced} unpriced`);
   return `${parts.join(' + ')}${budget === undefined ? '' : `, of ${budget}`} ${currency}`;
 }
-
-const isNothing = (amount: string): boolean => /^[0.]+$/.test(amount);
 
 /** `3.20 USD` when all is settled, one part for each unit. */
 export function charged(totals: readonly Total[], currency: string): string {
   const others = totals.filter(({ unit }) => unit !== currency).map(({ unit }) => unit);
   const parts = [currency, ...others].map((unit) => {
     const total = totals.find((one) => one.unit === unit);
-    const settled = !total || (isNothing(total.reserved) && isNothing(total.possible) && total.unpriced === 0);
+    const settled = !total || (isZero(total.reserved) && isZero(total.possible) && total.unpriced === 0);
     return settled ? `${total?.settled ?? '0'} ${unit}` : money(totals, unit);
   });
   return parts.join(', ');

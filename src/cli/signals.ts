@@ -5,14 +5,14 @@ import { say } from './streams.ts';
  * waited for. The second one, or any other verb: dies by that signal, as a shell or a scheduler expects. Between two
  * turns of the event loop no transaction is half written.
  */
-export function listenToSignals(): { interrupted: AbortSignal; endsItself: boolean; dieIfInterrupted(): void } {
+export function listenToSignals(): { interrupted: AbortSignal; endsItself: boolean; dieIfInterrupted(): boolean } {
   const controller = new AbortController();
   let received: NodeJS.Signals | null = null;
   const state = { interrupted: controller.signal, endsItself: false, dieIfInterrupted };
 
+  /** Libraries listen as well; while one does, the signal would wait for a turn of the event loop that may not come. */
   function die(signal: NodeJS.Signals): void {
-    process.removeListener('SIGINT', onSignal);
-    process.removeListener('SIGTERM', onSignal);
+    process.removeAllListeners(signal);
     process.kill(process.pid, signal);
   }
   function onSignal(signal: NodeJS.Signals): void {
@@ -24,8 +24,10 @@ export function listenToSignals(): { interrupted: AbortSignal; endsItself: boole
     say('episode: stopping; what is being sent is waited for (again: stop at once, and it is held as unknown)\n');
     controller.abort();
   }
-  function dieIfInterrupted(): void {
+  /** `true`: the signal is on its way, and whoever exits now would win against it. */
+  function dieIfInterrupted(): boolean {
     if (received) die(received);
+    return received !== null;
   }
   process.on('SIGINT', onSignal);
   process.on('SIGTERM', onSignal);

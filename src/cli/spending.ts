@@ -10,7 +10,7 @@ import { createAssemblyProvider } from '../providers/assembly/assembly.ts';
 import { createExecProvider } from '../providers/exec/exec-provider.ts';
 import { createLocalProvider } from '../providers/local/local.ts';
 import type { Provider } from '../providers/provider.ts';
-import type { SpendServices } from '../spend/services.ts';
+import type { SpendServices } from '../spend/spend-services.ts';
 import type { Context } from './context.ts';
 
 /** What the paid verbs work with: the show's providers and this machine's ffmpeg, each started when it is needed. */

@@ -1,4 +1,4 @@
-import { writeSync } from 'node:fs';
+import { fstatSync, writeSync } from 'node:fs';
 import { isErrno } from '../errors.ts';
 
 const RETRY_MS = 5;
@@ -28,3 +28,8 @@ export function say(text: string): void {
     if (!isErrno(error)) throw error;
   }
 }
+
+const NARROW = 80;
+
+/** Width of the terminal on stdout; 80 for a file or a pipe. */
+export const columns = (): number => (fstatSync(1).isCharacterDevice() ? (process.stdout.columns ?? NARROW) : NARROW);

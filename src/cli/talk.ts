@@ -16,6 +16,8 @@ interface Terminal {
 }
 
 const REDRAW_MS = 100;
+/** A terminal that does not know its width (serial lines, some editors) says 0. */
+const USUAL_COLUMNS = 80;
 
 export function createTalk(terminal: Terminal, quiet: boolean, now: () => number): Talk {
   const running = new Map<string, { since: number; fraction: number }>();
@@ -31,7 +33,7 @@ export function createTalk(terminal: Terminal, quiet: boolean, now: () => number
       ([name, { since, fraction }]) => `${name} ${percent(fraction)}${left(now() - since, fraction)}`,
     );
     clear();
-    terminal.write(parts.join('   ').slice(0, (terminal.columns ?? 80) - 1));
+    terminal.write(parts.join('   ').slice(0, (terminal.columns || USUAL_COLUMNS) - 1));
     drawn = parts.length > 0;
     last = now();
   };

@@ -1,5 +1,17 @@
 import { type AnyNode, parse } from '@humanwhocodes/momoa';
 
+/** Whether `written` and what JavaScript writes for it are the same number; beyond 2^53 not even that says that it was meant. */
+const isKept = (written: string, value: number): boolean =>
+  significant(written) === significant(String(value)) && (!Number.isInteger(value) || Number.isSafeInteger(value));
+
+/** A decimal number as its digits without zeros around them, and the power of ten of the last one. */
+function significant(number: string): string {
+  const [, whole, fraction = '', exponent = '0'] = /^-?(\d+)(?:\.(\d+))?(?:e([+-]?\d+))?$/i.exec(number)!;
+  const digits = `${whole}${fraction}`.replace(/^0+/, '');
+  const kept = digits.replace(/0+$/, '');
+  return kept === '' ? '0' : `${kept}e${Number(exponent) - fraction.length + digits.length - kept.length}`;
+}
+
 /** The first thing that `JSON.parse` would lose or change in this JSON text, as a sentence with its line; else `null`. */
 export function findLoss(text: string): string | null {
   const at = (node: AnyNode): string => `line ${node.loc.start.line}`;
@@ -19,10 +31,7 @@ export function findLoss(text: string): string | null {
       case 'Number': {
         const written = text.slice(node.loc.start.offset, node.loc.end.offset);
         if (!Number.isFinite(node.value)) return `the number ${written} is too large (${at(node)})`;
-        if (Number.isInteger(node.value) && !Number.isSafeInteger(node.value)) {
-          return `the number ${written} cannot be kept exactly (${at(node)})`;
-        }
-        return null;
+        return isKept(written, node.value) ? null : `the number ${written} cannot be kept exactly (${at(node)})`;
       }
       default:
         return null;

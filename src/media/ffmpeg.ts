@@ -3,7 +3,7 @@ import { type FoundFfmpeg, findFfmpeg } from './find-ffmpeg.ts';
 import { runTool, type ToolOptions } from './tool.ts';
 
 /** How a run ended that nobody killed: `errors` are the messages that ffmpeg itself calls errors, first ones first. */
-export interface FfmpegEnd {
+interface FfmpegEnd {
   code: number;
   errors: string[];
 }

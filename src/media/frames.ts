@@ -10,7 +10,7 @@ export interface Track {
   height: number;
 }
 
-export interface FrameTally {
+interface FrameTally {
   /** Takes one line of ffmpeg's `framecrc` output, in the order in which they are written. */
   add(line: string): void;
   tracks(): Track[];

@@ -1,7 +1,7 @@
 import { EpisodeError } from '../errors.ts';
 import type { Ffmpeg } from './ffmpeg.ts';
 
-export interface RenderOptions {
+interface RenderOptions {
   /** Where outputs go, by relative names: ffmpeg reads patterns into some paths, e.g. `%d`. */
   cwd: string;
   signal: AbortSignal;

@@ -8,12 +8,12 @@ import { isTimeZone } from './week.ts';
  */
 
 /** Its shape; whether the platform knows the zone costs more to ask than the rest of a replayed `allocate` (`unknownZones`). */
-export const timeZone = z.string().check(z.regex(/^[A-Za-z][A-Za-z0-9_+/-]*$/, 'an IANA time zone like Asia/Tokyo'));
+const timeZone = z.string().check(z.regex(/^[A-Za-z][A-Za-z0-9_+/-]*$/, 'an IANA time zone like Asia/Tokyo'));
 
 export const currency = z.string().check(z.regex(/^[A-Z]{3}$/, 'an ISO 4217 currency like USD'));
 
 /** ISO 8601, whole days to seconds: `P1D`, `PT12H`, `PT30M`. */
-export const duration = z
+const duration = z
   .string()
   .check(z.regex(/^P(?=\d|T\d)(\d+D)?(T(?=\d)(\d+H)?(\d+M)?(\d+S)?)?$/, 'an ISO 8601 duration like PT12H or P2D'));
 
@@ -74,12 +74,11 @@ const Caps = z.strictObject({
   per_week: z.optional(z.record(name, decimal)),
 });
 
-export const Budget = z.strictObject({
+const Budget = z.strictObject({
   per_episode: z.optional(decimal),
   per_week: z.optional(decimal),
   quantities: z.optional(Caps),
 });
-export type Budget = z.infer<typeof Budget>;
 
 export const Config = z.strictObject({
   $schema: z.optional(z.string()),

@@ -106,14 +106,14 @@ export const CostRow = z.looseObject({
 });
 export type CostRow = z.infer<typeof CostRow>;
 
-export const Approval = z.looseObject({
+const Approval = z.looseObject({
   step: name,
   attempt_id: z.string(),
   files: z.array(z.looseObject({ path: showPath, sha256 })),
   by: z.string(),
   at: timestamp,
 });
-export type Approval = z.infer<typeof Approval>;
+type Approval = z.infer<typeof Approval>;
 
 const Event = z.looseObject({ at: timestamp, by: z.string(), event: z.string() });
 export type Event = z.infer<typeof Event>;

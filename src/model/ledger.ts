@@ -7,6 +7,8 @@ export const Ledger = z.looseObject({
   ledger_id: z.string().check(z.minLength(1)),
   show: z.string().check(z.minLength(1)),
   created_at: timestamp,
+  /** Every week that ever had an episode: a week whose records are lost as a whole is not taken for a new one. */
+  weeks: z.array(weekId),
 });
 export type Ledger = z.infer<typeof Ledger>;
 

@@ -3,7 +3,7 @@ import { type AttemptState, attemptState, governing, isOpen } from './attempt.ts
 import type { Attempt, Episode, EpisodeStatus, InputRecord, OutputFile, StepRecord } from './episode.ts';
 import { ASSEMBLY, inputsOf, needsOf, type Step } from './plan.ts';
 
-export type StepState =
+type StepState =
   | 'waiting'
   | 'ready'
   | 'claimed'
@@ -118,7 +118,7 @@ function viewLeftOut({ id, attempts }: StepRecord): StepView {
 }
 
 /** Its output may be used by others: whole, not rejected, approved where that is asked; stale output is still usable. */
-export const isUsable = (view: StepView): boolean =>
+const isUsable = (view: StepView): boolean =>
   (view.state === 'succeeded' || view.state === 'stale') && view.gate !== 'waiting';
 
 function stateOf(

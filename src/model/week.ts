@@ -1,21 +1,18 @@
-import { tz } from '@date-fns/tz';
-import { getISOWeek } from 'date-fns/getISOWeek';
-import { getISOWeekYear } from 'date-fns/getISOWeekYear';
-
 /** ISO 8601 weeks, always in a named zone and always with the week-year, never the calendar year. */
-const format = (year: number, week: number): string =>
-  `${String(year).padStart(4, '0')}-W${String(week).padStart(2, '0')}`;
-
-/** The week of an instant (milliseconds since the epoch) as people in `zone` count it. */
-export function weekOfInstant(instantMs: number, zone: string): string {
-  const context = { in: tz(zone) };
-  return format(getISOWeekYear(instantMs, context), getISOWeek(instantMs, context));
+function format(year: number, week: number): string {
+  // What libraries answer for a zone they do not know is no number, and must never become the name of a directory.
+  if (!(year >= 1000 && year <= 9999 && week >= 1)) throw new RangeError(`no week can be written for year ${year}`);
+  return `${year}-W${String(week).padStart(2, '0')}`;
 }
+
+/** The Gregorian calendar begins in 1582; ISO 8601 counts earlier years only where both sides agreed to. */
+const FIRST_YEAR = 1583;
 
 /** Whether `date`, written `YYYY-MM-DD`, is in the calendar. */
 export function isCalendarDate(date: string): boolean {
+  if (!/^\d{4}-\d\d-\d\d$/.test(date) || Number(date.slice(0, 4)) < FIRST_YEAR) return false;
   const noon = Date.parse(`${date}T12:00:00Z`);
-  return /^\d{4}-\d\d-\d\d$/.test(date) && !Number.isNaN(noon) && new Date(noon).toISOString().startsWith(date);
+  return !Number.isNaN(noon) && new Date(noon).toISOString().startsWith(date);
 }
 
 const DAY_MS = 86_400_000;
@@ -38,7 +35,7 @@ const lastWeekOfYear = (year: number): string => {
 /** `null` when `week` is the canonical name of a week that exists, else what is wrong with it. */
 export function faultOfWeek(week: string): string | null {
   const match = /^(\d{4})-W(\d\d)$/.exec(week);
-  if (!match) return 'a week is written YYYY-Www, for example 2026-W32';
+  if (!match || Number(match[1]) < FIRST_YEAR) return 'a week is written YYYY-Www, for example 2026-W32';
   const last = lastWeekOfYear(Number(match[1]));
   if (Number(match[2]) >= 1 && week <= last) return null;
   return `${match[1]} has the weeks ${match[1]}-W01 to ${last}`;

@@ -2,7 +2,7 @@ import { EpisodeError, isErrno } from '../errors.ts';
 import { PROTOCOL, type ProvidedFile, type SubmitOutcome } from '../model/protocol.ts';
 import type { Provider, Submission, SubmitEvents } from './provider.ts';
 
-export interface Pure {
+interface Pure {
   /** As configured. */
   name: string;
   /** What it calls itself in the sheet. */

@@ -3,7 +3,7 @@ import { Cron } from 'croner';
 import { format } from 'date-fns/format';
 import { EpisodeError } from '../errors.ts';
 import type { Schedule } from '../model/config.ts';
-import { weekOfInstant } from '../model/week.ts';
+import { weekOfInstant } from '../model/zoned.ts';
 
 const GRACE_MS = 5 * 60_000;
 /** No clock was ever put back further at midnight. */

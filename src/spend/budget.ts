@@ -25,7 +25,7 @@ export interface Purchase {
 }
 
 /** What is already promised: rows of the episode, of its week (the episode's included), of this command. */
-export interface Promised {
+interface Promised {
   episode: readonly CostRow[];
   week: readonly CostRow[];
   run: readonly CostRow[];

@@ -10,12 +10,12 @@ import { readEpisode, saveEpisode } from '../record.ts';
 import { ref, type Transaction, type View } from '../store/store.ts';
 import { idsOf } from './attempts.ts';
 import { isFree, type Quote, refusePurchase } from './budget.ts';
-import type { SpendServices } from './services.ts';
+import type { SpendServices } from './spend-services.ts';
 
 /** Longer than any send may take (an adapter has 15 minutes): until then an owner on another host is taken to be alive. */
 const LEASE_MS = 20 * 60_000;
 
-export interface ClaimRequest {
+interface ClaimRequest {
   episodeId: string;
   step: Step;
   /** Of the plan that was read: a plan that changed since is read again. */

@@ -6,7 +6,7 @@ import type { Provider } from '../providers/provider.ts';
 import { readEpisode } from '../record.ts';
 import { findAttempt, withFiles, withRemote } from './attempts.ts';
 import { changeAttempt, type Target } from './send.ts';
-import type { SpendServices } from './services.ts';
+import type { SpendServices } from './spend-services.ts';
 import { clearRoom, discardTake, makeRoom, placeTake } from './take.ts';
 
 const POLL_SECONDS = 5;
@@ -48,8 +48,8 @@ export async function follow(
   }
 }
 
-const isOfProvider = (error: unknown): boolean =>
-  error instanceof EpisodeError && error.code === 'PROVIDER_UNREACHABLE';
+/** Also "cannot be started": nothing is started any more. */
+const isOfProvider = (error: unknown): boolean => error instanceof EpisodeError && error.code.startsWith('PROVIDER_');
 
 function pollMs({ sheet }: Attempt, { next_poll_seconds }: RemoteStatus): number {
   const seconds = Math.max(next_poll_seconds ?? 0, sheet.capabilities.min_poll_seconds ?? POLL_SECONDS);

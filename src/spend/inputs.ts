@@ -2,7 +2,7 @@ import { artifactChanged, asEpisodeError, EpisodeError, isErrno } from '../error
 import type { InputRecord } from '../model/episode.ts';
 import { inputsOf, type Step } from '../model/plan.ts';
 import { resolveInputs, type StepView } from '../model/status.ts';
-import type { SpendServices } from './services.ts';
+import type { SpendServices } from './spend-services.ts';
 
 /**
  * What a step is given, with the hash of each file as it is on the disk now. Throws `ARTIFACT_CHANGED` (10) when a take

@@ -7,16 +7,16 @@ import { type SpendPlan, startable } from './authority.ts';
 import { isFree, type Purchase, refusePurchase } from './budget.ts';
 import { promised } from './claim.ts';
 import { quote } from './quote.ts';
-import type { SpendServices } from './services.ts';
+import type { SpendServices } from './spend-services.ts';
 
-export interface WorstCase {
+interface WorstCase {
   /** What would be reserved; `null` when nobody says. */
   amount: string | null;
   unit: string;
   basis: string;
 }
 
-export interface Priced {
+interface Priced {
   step: string;
   provider: string;
   kind: string;
@@ -83,7 +83,7 @@ export interface Foreseen {
   worst_case: WorstCase | null;
 }
 
-export interface Preview {
+interface Preview {
   episode_id: string;
   status: Episode['status'];
   dry_run: true;

@@ -7,10 +7,10 @@ import { readEpisode, saveEpisode } from '../record.ts';
 import { withOutcome } from './attempts.ts';
 import { isFree } from './budget.ts';
 import { giveBackOfDead } from './reserve.ts';
-import type { SpendServices } from './services.ts';
+import type { SpendServices } from './spend-services.ts';
 
 /** Whether somebody may still be sending this attempt: its process lives, or, on another host, its lease has not ended. */
-export function isOwned(port: Port, attempt: Attempt): boolean {
+function isOwned(port: Port, attempt: Attempt): boolean {
   const liveness = port.liveness(attempt.claim.owner);
   return liveness === 'alive' || (liveness === 'elsewhere' && port.now() < Date.parse(attempt.claim.lease_until));
 }
@@ -32,7 +32,7 @@ export function isAdapterGone(port: Port, attempt: Attempt): boolean {
  * What a claim without an outcome comes to once its owner is gone; `null` while somebody owns it or it has an outcome.
  * Only what provably was never sent is released; everything else is unknown from here on.
  */
-export function fateOf(port: Port, attempt: Attempt): SubmitOutcome | null {
+function fateOf(port: Port, attempt: Attempt): SubmitOutcome | null {
   const state = attemptState(attempt);
   if ((state !== 'claimed' && state !== 'sending') || isOwned(port, attempt)) return null;
   const owner = `pid ${attempt.claim.owner.pid} on ${attempt.claim.owner.host} is gone`;

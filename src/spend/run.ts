@@ -6,7 +6,7 @@ import { type Authority, concerns } from './authority.ts';
 import { standingOf } from './ends.ts';
 import { recoverClaims } from './recover.ts';
 import { type RunResult, type StepResult, stepResults } from './report.ts';
-import type { SpendServices } from './services.ts';
+import type { SpendServices } from './spend-services.ts';
 import { type Command, findWork, type Work, workOn } from './work.ts';
 
 const AT_ONCE = 4;
@@ -99,7 +99,7 @@ async function carryOut(
       return;
     }
     // An interrupt ends what was being asked before the claim: nothing came of it, and nothing is to be said.
-    if (services.interrupted.aborted && error.code === 'PROVIDER_UNREACHABLE' && work.does === 'start') return;
+    if (services.interrupted.aborted && error.code.startsWith('PROVIDER_') && work.does === 'start') return;
     if (error.code === 'FUNDS_REFUSED' && work.does === 'start') progress.broke.add(work.view.step.provider);
     if (error.code === 'ATTEMPT_IN_FLIGHT') progress.verdicts.set(id, 'inflight');
     progress.failures.set(id, error);

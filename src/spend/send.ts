@@ -8,7 +8,7 @@ import { ref } from '../store/store.ts';
 import { findAttempt, withAttempt, withFiles, withOutcome } from './attempts.ts';
 import { isFree } from './budget.ts';
 import { giveBack, type Reserve } from './reserve.ts';
-import type { SpendServices } from './services.ts';
+import type { SpendServices } from './spend-services.ts';
 import { clearRoom, makeRoom, placeTake } from './take.ts';
 
 /** A claimed attempt and where its output goes. */

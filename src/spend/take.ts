@@ -5,7 +5,7 @@ import type { Attempt, OutputFile } from '../model/episode.ts';
 import type { Kind } from '../model/plan.ts';
 import type { ProvidedFile } from '../model/protocol.ts';
 import type { Disk } from '../port.ts';
-import type { SpendServices } from './services.ts';
+import type { SpendServices } from './spend-services.ts';
 
 /** Room for one delivery: a directory of the show that nothing refers to yet. Relative path. */
 export async function makeRoom(

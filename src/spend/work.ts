@@ -15,7 +15,7 @@ import { quote } from './quote.ts';
 import type { StepResult } from './report.ts';
 import { giveBack, type Reserve, takeReserve } from './reserve.ts';
 import { send } from './send.ts';
-import type { SpendServices } from './services.ts';
+import type { SpendServices } from './spend-services.ts';
 
 /** One piece of work of one command on one step. */
 export type Work =

@@ -72,21 +72,20 @@ it('talk that nobody can hear stops nothing', async () => {
 
 describe('a program that goes wrong by itself exits 70', () => {
   const preload = async (code: string) => {
+    await episode(root, ['allocate', '--key', 'waited for'], { now: NOW });
     const file = join(await temporaryDirectory(), 'preload.cjs');
     await writeFile(file, code);
     return { NODE_OPTIONS: `--require ${file}` };
   };
 
   it('when it never settles: Node alone would call that success', async () => {
-    const env = await preload('process.stdout.write = () => true;');
-    expect((await episode(root, ['list'], { env })).code).toBe(70);
+    const env = await preload('globalThis.setTimeout = () => ({});');
+    expect((await episode(root, ['wait', '2026-W32-0'], { env, now: NOW })).code).toBe(70);
   });
 
   it('when something throws that nobody waits for: Node alone would say 1', async () => {
-    const env = await preload(
-      'setTimeout(() => { throw new Error("planted"); }, 0); const hold = setTimeout(() => {}, 5000);',
-    );
-    const { code, stderr } = await episode(root, ['list'], { env });
+    const env = await preload('setTimeout(() => { throw new Error("planted"); }, 300);');
+    const { code, stderr } = await episode(root, ['wait', '2026-W32-0'], { env, now: NOW });
     expect(code).toBe(70);
     expect(stderr).toMatch(
       /^episode: this is a bug in episode: planted \[BUG\]\n {2}records are only ever changed as a whole/m,

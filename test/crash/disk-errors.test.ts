@@ -56,6 +56,18 @@ describe('a disk that fails once, at any operation of allocate', () => {
   });
 
   // The same code in this process: what differs is what the disk said, and how often it can be tried in a minute.
+  it('with EIO in spite of a success is never said to have changed nothing when it did', async () => {
+    const copy = await copiesOf(makeUsedShow());
+    await atEveryOperation(60, async (operation) => {
+      const root = await copy(operation);
+      const { fired, error } = await giveWithFault(root, `EIO:after:${operation}`);
+      if (!fired) return false;
+      if (error) expectClear(errorText(error), root);
+      await expectWhole(root, 'k');
+      return true;
+    });
+  });
+
   it.each([
     { errno: 'EACCES', exits: [74, 77], least: 60 },
     { errno: 'ENOSPC', exits: [73, 74], least: 40 },

@@ -1,6 +1,6 @@
 import { mkdir } from 'node:fs/promises';
 import { join } from 'node:path';
-import { expect, it } from 'vitest';
+import { afterAll, expect, it } from 'vitest';
 import { checkLedger } from '../ledger-check.ts';
 import { episode, temporaryDirectory } from '../rig.ts';
 import {
@@ -15,6 +15,12 @@ import {
   struck,
   WEEK,
 } from './faults.ts';
+
+// Nobody else may read a record, however careless the account is that runs the command; `checkLedger` looks.
+const umask = process.umask(0);
+afterAll(() => {
+  process.umask(umask);
+});
 
 it('allocate, killed before or after any of its operations, has recorded all or nothing', async () => {
   const copy = await copiesOf(makeUsedShow());

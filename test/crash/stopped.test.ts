@@ -1,9 +1,11 @@
 import { utimesSync } from 'node:fs';
+import { mkdir, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { isErrno } from '../../src/errors.ts';
 import { checkLedger } from '../ledger-check.ts';
-import { hasStopped, start } from '../rig.ts';
+import { hasStopped, start, temporaryDirectory } from '../rig.ts';
+import { runVerb } from '../run-verb.ts';
 import { atEveryOperation, copiesOf, faulty, give, makeUsedShow, struck, WEEK } from './faults.ts';
 
 /** As a laptop that slept: the lock looks left behind, and the next command takes it. */
@@ -44,5 +46,29 @@ describe.skipIf(process.platform !== 'linux')('a command that is stopped before 
     });
     // Stopped early it came second, stopped late first: else the lock was never taken from it.
     expect(taken.size).toBe(2);
+  });
+
+  it('while it makes the ledger and another makes it first, makes no second one', async () => {
+    const place = await temporaryDirectory();
+    const made = new Set<string>();
+    await atEveryOperation(40, async (operation) => {
+      const root = join(place, String(operation));
+      await mkdir(root);
+      const init = ['init', '--time-zone', 'UTC', '--show', 'brief', '--json'];
+      const { child, done } = start(root, init, faulty(`stop:before:${operation}`));
+      if (!(await hasStopped(child))) return struck(await done);
+      const other = await runVerb(root, 'init', { options: { timeZone: 'UTC', show: 'brief', currency: 'USD' } });
+      child.kill('SIGCONT');
+
+      const ran = await done;
+      expect([ran.code, other.exit].sort()).toEqual([0, 73]);
+      const { ledger_id } = ran.code === 0 ? ran.json : other.document;
+      expect(JSON.parse(await readFile(join(root, 'state/ledger.json'), 'utf8')).ledger_id).toBe(ledger_id);
+      expect(await give(root, 'first')).toBe(`${WEEK}-0`);
+      expect(checkLedger(root)).toEqual([]);
+      made.add(ran.code === 0 ? 'first' : 'second');
+      return true;
+    });
+    expect(made.size).toBe(2);
   });
 });

@@ -205,12 +205,16 @@ describe('allocate --schedule', () => {
 
   it('of a name that is in no pipeline.json says which are', async () => {
     const root = await makeShow({ config: { schedules } });
-    for (const schedule of ['fridy', '__proto__', 'constructor']) {
+    for (const schedule of ['monthly', '__proto__', 'constructor']) {
       expect(await refusal(root, { schedule, now: '2026-08-07T00:00:01Z' })).toMatchObject({
         code: 'CONFIGURATION',
         message: `pipeline.json has no schedule ${schedule}`,
         hints: ['there is friday'],
       });
     }
+    expect((await refusal(root, { schedule: 'fridya', now: '2026-08-07T00:00:01Z' })).hints).toEqual([
+      'episode allocate --schedule friday          is that one meant?',
+      'there is friday',
+    ]);
   });
 });

@@ -1,5 +1,7 @@
 import { afterEach, describe, expect, it } from 'vitest';
-import { faultOfWeek, isCalendarDate, isTimeZone, weekOfDate, weekOfInstant } from '../../src/model/week.ts';
+import { weekAt } from '../../src/clock.ts';
+import { faultOfWeek, isCalendarDate, isTimeZone, weekOfDate } from '../../src/model/week.ts';
+import { weekOfInstant } from '../../src/model/zoned.ts';
 import { episode, makeShow } from '../rig.ts';
 import { allocate, refusal } from './desk.ts';
 
@@ -65,14 +67,15 @@ afterEach(() => {
 });
 
 describe.each(['Asia/Tokyo', 'America/New_York'])('on a machine in %s', (machine) => {
-  it.each(ZONES)('the week turns at the first instant of Monday in %s, from 2020 to 2032', (zone) => {
+  it.each(ZONES)('the week turns at the first instant of Monday in %s, from 2020 to 2032', async (zone) => {
     process.env.TZ = machine;
     expect(new Date(2026, 0, 1).getTimezoneOffset()).toBe(machine === 'Asia/Tokyo' ? -540 : 300);
-    const wrong = EDGES.get(zone)!.filter(
-      ({ edge, old, begun }) =>
-        old === begun || weekOfInstant(edge - 1, zone) !== old || weekOfInstant(edge, zone) !== begun,
-    );
-    expect(wrong).toEqual([]);
+    for (const { edge, old, begun } of EDGES.get(zone)!) {
+      expect(old).not.toBe(begun);
+      for (const week of [weekOfInstant, weekAt]) {
+        expect([await week(edge - 1, zone), await week(edge, zone)]).toEqual([old, begun]);
+      }
+    }
   });
 
   it('a date has one week, whatever the zone', () => {
@@ -86,13 +89,10 @@ describe.each(['Asia/Tokyo', 'America/New_York'])('on a machine in %s', (machine
 });
 
 it('weeks that exist are those that hold a Thursday of their year, in every year that four digits can write', () => {
-  for (let year = 1; year <= 9999; year += 1) {
-    const thursdays = countThursdays(year);
-    const name = String(year).padStart(4, '0');
-    expect(faultOfWeek(`${name}-W${thursdays}`), name).toBeNull();
-    expect(faultOfWeek(`${name}-W${thursdays + 1}`), name).toBe(
-      `${name} has the weeks ${name}-W01 to ${name}-W${thursdays}`,
-    );
+  for (let name = 1583; name <= 9999; name += 1) {
+    const thursdays = countThursdays(name);
+    expect(faultOfWeek(`${name}-W${thursdays}`)).toBeNull();
+    expect(faultOfWeek(`${name}-W${thursdays + 1}`)).toBe(`${name} has the weeks ${name}-W01 to ${name}-W${thursdays}`);
   }
 });
 
@@ -114,6 +114,8 @@ it('only the canonical name of a week is one', () => {
     ' 2026-W32',
     '2026-W32\n',
     '26-W32',
+    '0026-W32',
+    '0000-W01',
     '２０２６-W32',
     '2026-W32-0',
     '',
@@ -137,6 +139,13 @@ it('a date that the calendar does not have is none', () => {
     expect(isCalendarDate(date), date).toBe(false);
   }
   expect(isCalendarDate('2028-02-29')).toBe(true);
+});
+
+it('a zone that nobody knows, or a year that four digits cannot write, has no week at all', async () => {
+  for (const week of [weekOfInstant, weekAt]) {
+    await expect(async () => week(Date.UTC(2026, 7, 7), 'Mars/Olympus')).rejects.toThrow(RangeError);
+    await expect(async () => week(Date.UTC(-1, 0, 1), 'UTC')).rejects.toThrow(RangeError);
+  }
 });
 
 it('a zone is a name of the zone data, never an offset', () => {

@@ -11,7 +11,13 @@ const WEEKS = ['2026-W32', '2026-W33'];
 /** Exit codes that say: the same command later is safe. 73 and 74 are meant for a person; here the disk has mended itself. */
 const AGAIN = [73, 74, 75];
 
-const LEDGER = { format: 1, ledger_id: 'simulated', show: 'weekly-brief', created_at: '2026-08-07T00:00:00Z' } as const;
+const LEDGER = {
+  format: 1 as const,
+  ledger_id: 'simulated',
+  show: 'weekly-brief',
+  created_at: '2026-08-07T00:00:00Z',
+  weeks: [],
+};
 
 export function requestFor(key: string, week: string): AllocateRequest {
   return {

@@ -4,8 +4,9 @@ import { weekAt } from '../../clock.ts';
 import { checkZones, readPlan, refusalOfPlan } from '../../config.ts';
 import { EpisodeError, unstableKey, usage } from '../../errors.ts';
 import type { Config, Schedule } from '../../model/config.ts';
+import { nearestName } from '../../model/issues.ts';
 import type { Plan } from '../../model/plan.ts';
-import { faultOfWeek, isCalendarDate, weekOfDate, weekOfInstant } from '../../model/week.ts';
+import { isCalendarDate, weekOfDate } from '../../model/week.ts';
 import type { DerivedSlot, NamedSchedule } from '../../schedulers/slot.ts';
 import type { Context } from '../context.ts';
 import { instant, text, week } from '../options.ts';
@@ -92,7 +93,7 @@ async function typed(context: Context, config: Config, key: string, asked: Asked
   }
   const zone = (): string => checkZones(config).time_zone;
   const now = context.port.now();
-  const fromSlot = asked.slot && weekOfSlot(asked.slot, zone);
+  const fromSlot = asked.slot && (await weekOfSlot(asked.slot, zone));
   const contradicted = fromSlot && contradiction(asked, fromSlot);
   if (contradicted) throw contradicted;
   const week = fromSlot ?? asked.week;
@@ -112,9 +113,9 @@ async function typed(context: Context, config: Config, key: string, asked: Asked
 }
 
 /** A zone that cannot be counted in is a fault of `pipeline.json`, found when it is needed. */
-function weekAtOrRefuse(now: number, config: Config): string {
+async function weekAtOrRefuse(now: number, config: Config): Promise<string> {
   try {
-    return weekAt(now, config.time_zone);
+    return await weekAt(now, config.time_zone);
   } catch (error) {
     checkZones(config);
     throw error;
@@ -156,9 +157,13 @@ async function scheduled(context: Context, config: Config, name: string, asked: 
 function scheduleOf(config: Config, name: string): Schedule {
   if (Object.hasOwn(config.schedules, name)) return config.schedules[name]!;
   const known = Object.keys(config.schedules);
+  const nearest = nearestName(name, known);
   throw new EpisodeError('CONFIGURATION', `pipeline.json has no schedule ${name}`, {
     subject: name,
-    hints: [known.length > 0 ? `there is ${known.join(', ')}` : 'add "schedules": { … } to pipeline.json'],
+    hints: [
+      ...(nearest === null ? [] : [`episode allocate --schedule ${nearest}          is that one meant?`]),
+      known.length > 0 ? `there is ${known.join(', ')}` : 'add "schedules": { … } to pipeline.json',
+    ],
   });
 }
 
@@ -193,13 +198,12 @@ const common = ({ plan, keyIsStable, issuedAt }: Asked) => ({ plan: plan?.plan ?
 
 const rfc3339 = (atMs: number): string => new Date(atMs).toISOString().replace('.000Z', 'Z');
 
-const weekOfSlot = (slot: GivenSlot, zone: () => string): string =>
-  'date' in slot ? weekOfDate(slot.date) : weekOfInstant(slot.atMs, zone());
+const weekOfSlot = async (slot: GivenSlot, zone: () => string): Promise<string> =>
+  'date' in slot ? weekOfDate(slot.date) : weekAt(slot.atMs, zone());
 
 /** A request that names a slot and another week than the slot's; `null` when both say the same. */
 function contradiction({ week, slot }: Asked, fromSlot: string): EpisodeError | null {
   const given = slot === null ? 'of now' : 'date' in slot ? slot.date : slot.given;
-  if (faultOfWeek(fromSlot) !== null) return usage(`the slot ${given} lies in no week that can be written`, '--slot');
   if (week === null || week === fromSlot) return null;
   return usage(
     `--week ${week} contradicts the slot ${given}, which lies in ${fromSlot}`,

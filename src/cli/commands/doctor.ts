@@ -1,7 +1,8 @@
 import { accessSync, constants } from 'node:fs';
 import { statfs } from 'node:fs/promises';
 import { delimiter, join } from 'node:path';
-import { type Diagnosis, doctor } from '../../doctor.ts';
+import type { Diagnosis } from '../../doctor/diagnosis.ts';
+import { doctor } from '../../doctor.ts';
 import { EpisodeError, isErrno, mostImportant } from '../../errors.ts';
 import type { Config } from '../../model/config.ts';
 import type { Context } from '../context.ts';

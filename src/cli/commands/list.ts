@@ -3,7 +3,8 @@ import { type Attention, type Listed, type Listing, list } from '../../list.ts';
 import { EpisodeStatus } from '../../model/episode.ts';
 import type { Context } from '../context.ts';
 import { text, week } from '../options.ts';
-import { charged, minute, span, table } from '../render.ts';
+import { charged, span, table } from '../render.ts';
+import { minute } from '../times.ts';
 import type { Verb } from '../verbs.ts';
 
 /** Finished episodes that are shown without being asked for. */

@@ -9,7 +9,8 @@ import { type Shown, show } from '../../show.ts';
 import { whyUnknown } from '../../spend/ends.ts';
 import { episode } from '../options.ts';
 import { oneLine } from '../printable.ts';
-import { clock, minute, money, price, span, table, when } from '../render.ts';
+import { money, price, span, table } from '../render.ts';
+import { clock, minute, when } from '../times.ts';
 import type { Verb } from '../verbs.ts';
 
 export const verb: Verb = {

@@ -1,7 +1,7 @@
 import { usage } from '../../errors.ts';
 import { type Why, whyEpisode, whyKey } from '../../why.ts';
 import { episode, text } from '../options.ts';
-import { when } from '../render.ts';
+import { when } from '../times.ts';
 import type { Verb } from '../verbs.ts';
 
 export const verb: Verb = {

@@ -12,7 +12,7 @@ import { FilmParams, PictureParams, SoundParams } from './params.ts';
 import { film, type Recipe, sound, still } from './recipe.ts';
 import { speak, type Voice } from './voice.ts';
 
-export interface LocalDependencies {
+interface LocalDependencies {
   name: string;
   ffmpeg: Ffmpeg;
   /** `PATH` to find espeak-ng on. */

@@ -12,7 +12,7 @@ export interface Voice {
   seconds: number;
 }
 
-export interface SpeakOptions {
+interface SpeakOptions {
   directory: string;
   /** `PATH` to find espeak-ng on. */
   path: string | undefined;

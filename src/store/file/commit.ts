@@ -9,10 +9,12 @@ import {
 } from '../../durable.ts';
 import { asEpisodeError, diskError, EpisodeError, isErrno, ledgerDamaged } from '../../errors.ts';
 import { sha256 } from '../../fingerprint.ts';
+import { readBytes } from '../../json/record.ts';
 import { format } from '../../json/strict-json.ts';
 import type { Ledger } from '../../model/ledger.ts';
 import type { Disk, Port } from '../../port.ts';
-import { encode } from '../codec.ts';
+import { decode, encode } from '../codec.ts';
+import { ref } from '../store.ts';
 import { type Change, type Commit, commitNumbers, findHead, readCommit, stagedFile } from './commits.ts';
 import { COMMITS, commitPath, directoryOf, STAGING, stagedNumber, stagedPath } from './paths.ts';
 
@@ -203,8 +205,11 @@ export async function initialiseFileStore(port: Port, root: string, ledger: Ledg
   }
 }
 
-const isRecorded = async (disk: Disk, root: string, ledger: Ledger): Promise<boolean> =>
-  (await readIfThere(disk, `${root}/state/ledger.json`))?.equals(encode(ledger)) ?? false;
+async function isRecorded(disk: Disk, root: string, { ledger_id }: Ledger): Promise<boolean> {
+  const file = 'state/ledger.json';
+  const bytes = await readBytes(disk, `${root}/${file}`, file);
+  return bytes !== undefined && (await decode(ref('ledger', ''), bytes, file)).ledger_id === ledger_id;
+}
 
 export const alreadyInitialised = (root: string): EpisodeError =>
   new EpisodeError('ALREADY_INITIALISED', `${root} already has a ledger`, {

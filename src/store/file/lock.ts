@@ -10,7 +10,7 @@ const STALE_MS = 10_000;
 const REFRESH_MS = 2_500;
 const RETRY_MS = { least: 5, most: 200 };
 
-export interface LockContext {
+interface LockContext {
   self: ProcessIdentity;
   liveness(process: ProcessIdentity): 'alive' | 'gone' | 'elsewhere';
   /** What waiting commands are told, e.g. `episode allocate`. */
@@ -119,7 +119,7 @@ function writeNote(note: string, holder: Holder, context: LockContext): void {
 function refuseWhatIsNoLock(path: string): void {
   const stat = fs.lstatSync(path, { throwIfNoEntry: false });
   if (!stat || stat.isDirectory()) return;
-  throw ledgerDamaged('state/lock', 'it is no directory, so no command of ours made it');
+  throw ledgerDamaged('state/lock', 'it is no directory, so no command of ours made it', 'mv state/lock ELSEWHERE');
 }
 
 /** What the holder of this very lock says of itself; what an earlier one left is about that one. */

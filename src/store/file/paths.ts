@@ -31,7 +31,6 @@ export const LISTED: {
 
 export const COMMITS = 'state/commits';
 export const STAGING = 'state/staging';
-export const LOCK = 'state/lock';
 
 /** Nine digits sort by name for people; longer numbers are still read as numbers. */
 export const commitPath = (number: number): string => `${COMMITS}/${String(number).padStart(9, '0')}.json`;

@@ -1,0 +1,54 @@
+import type { CredentialSources } from '../credentials.ts';
+import type { Code, EpisodeError } from '../errors.ts';
+import type { Config } from '../model/config.ts';
+import type { Port } from '../port.ts';
+import type { Store } from '../store/store.ts';
+
+export interface Diagnosis {
+  check: string;
+  state: 'ok' | 'hint' | 'wrong';
+  message: string;
+  /** What to type or change; empty when nothing is to be done. */
+  fix: string;
+  /** Of the error that this is, which gives the exit code; `null` when nothing is wrong. */
+  code: Code | null;
+}
+
+export interface Patient {
+  store: Store;
+  port: Port;
+  root: string;
+  /** Of `pipeline.json`; its error when it cannot be read. */
+  config: Config | EpisodeError;
+  credentials: CredentialSources;
+  /** `null`: a system without user IDs. */
+  uid: number | null;
+  findFfmpeg(): Promise<{ path: string; version: string }>;
+  /** Whether this program is on PATH. */
+  isOnPath(program: string): boolean;
+  /** statfs(2) of a path. */
+  fileSystem(path: string): Promise<{ type: number; bavail: number; bsize: number }>;
+  /** Throws `CONFIGURATION` (78) for a schedule that names no instants. */
+  checkSchedule(name: string, config: Config): void;
+}
+
+export const ok = (check: string, message: string): Diagnosis => ({ check, state: 'ok', message, fix: '', code: null });
+
+export const hint = (check: string, message: string, fix: string): Diagnosis => ({
+  check,
+  state: 'hint',
+  message,
+  fix,
+  code: null,
+});
+
+export const wrong = (check: string, code: Code, message: string, fix: string): Diagnosis => ({
+  check,
+  state: 'wrong',
+  message,
+  fix,
+  code,
+});
+
+export const fromError = (check: string, { code, message, hints }: EpisodeError): Diagnosis =>
+  wrong(check, code, message, hints[0] ?? '');

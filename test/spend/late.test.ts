@@ -1,0 +1,314 @@
+import { beforeAll, describe, expect, test } from 'vitest';
+import { EpisodeError } from '../../src/errors.ts';
+import { generate } from '../../src/generate.ts';
+import type { SubmitOutcome } from '../../src/model/protocol.ts';
+import type { Port, ProcessIdentity } from '../../src/port.ts';
+import type { Provider } from '../../src/providers/provider.ts';
+import { reconcile } from '../../src/reconcile.ts';
+import { retry } from '../../src/retry.ts';
+import { settle } from '../../src/settle.ts';
+import { run } from '../../src/spend/run.ts';
+import { checkLedger } from '../ledger-check.ts';
+import { type Desk, fake, gate, makeDesk, sheet } from './desk.ts';
+import { step } from './rig.ts';
+
+/** Answers that come late, and commands that come back from the dead; both sides share one ledger, as two hosts do. */
+
+let desk: Desk;
+beforeAll(async () => {
+  desk = await makeDesk();
+});
+
+const wanted = { step: null, maxCost: null, waitMs: 0 };
+const elsewhere: ProcessIdentity = { host: 'far', boot: 'b', pid: 4, started: '1' };
+const HOUR = 3_600_000;
+
+/** A command on another host than the one that looks after it. */
+const far: Partial<Port> = { self: elsewhere };
+/** Looks an hour later, when every lease has ended. */
+const later: Partial<Port> = { now: () => Date.now() + HOUR, liveness: () => 'elsewhere' };
+const never = fake(async () => {
+  throw new Error('must not be asked to send');
+});
+
+/** A submission that is asked for, and then stands still at `pass` before and after it says that it sends. */
+function standing(answer: SubmitOutcome) {
+  const before = gate();
+  const after = gate();
+  let sent = 0;
+  const provider = fake(async (_submission, events) => {
+    await before.pass();
+    await events.sending();
+    sent += 1;
+    await after.pass();
+    return answer;
+  });
+  return { provider, before, after, sent: () => sent };
+}
+
+const attemptsOf = async (id: string) => (await desk.read(id)).steps[0]!.attempts;
+const costsOf = async (id: string) => (await desk.read(id)).costs.map(({ state, amount }) => `${state} ${amount}`);
+const evidence = { by: 'mika', evidence: 'looked' };
+
+describe('a command that was taken for dead', () => {
+  test('does not send when it comes back before it had', async () => {
+    const id = await desk.allocate([step('s1')]);
+    const { provider, before, sent } = standing({ outcome: 'accepted', ref: 'late' });
+    const asleep = generate(desk.services(provider, far), id, wanted);
+    await before.arrived;
+    // Nothing was announced: the intent is free again, and somebody else sends it.
+    const paid = fake(async () => ({ outcome: 'accepted', ref: 'task_1' }));
+    const other = await generate(desk.services(paid, later), id, wanted);
+    expect(other.report.status).toBe('complete');
+    before.open();
+    const { failures } = await asleep;
+    expect(failures.map(({ message }) => message)).toEqual([
+      `step s1 of ${id}: this command was taken for dead before it could send; nothing was sent`,
+    ]);
+    expect(sent()).toBe(0);
+    expect((await attemptsOf(id)).map(({ ref }) => ref)).toEqual([null, 'task_1']);
+    expect(await costsOf(id)).toEqual(['released 0.40', 'settled 0.40']);
+  });
+
+  test('is believed when it had sent: its answer is better than not knowing', async () => {
+    const id = await desk.allocate([step('s1')]);
+    const { provider, before, after } = standing({ outcome: 'accepted', ref: 'late' });
+    before.open();
+    const asleep = generate(desk.services(provider, far), id, wanted);
+    await after.arrived;
+    const held = await generate(desk.services(never, later), id, wanted);
+    expect(held.failures.map(({ code }) => code)).toEqual(['OUTCOME_UNKNOWN']);
+    after.open();
+    expect((await asleep).report).toMatchObject({ status: 'complete', cost: { settled: '0.40', possible: '0' } });
+  });
+
+  test('is believed although the intent was settled and sent again; nothing it bought is forgotten', async () => {
+    const id = await desk.allocate([step('s1')]);
+    const { provider, before, after } = standing({ outcome: 'accepted', ref: 'late' });
+    before.open();
+    const asleep = generate(desk.services(provider, far), id, wanted);
+    await after.arrived;
+    await generate(desk.services(never, later), id, wanted);
+    await settle(desk.services(never, later), id, 's1', { form: 'not_accepted', ...evidence });
+    const refused = fake(async () => ({ outcome: 'released', reason: 'content_rejected' }));
+    await generate(desk.services(refused), id, wanted);
+    after.open();
+    await asleep;
+    const record = await desk.read(id);
+    expect(record.status).toBe('complete');
+    expect(record.steps[0]!.attempts[0]).toMatchObject({ ref: 'late', files: [{}] });
+    expect(await costsOf(id)).toEqual(['settled 0.40', 'released 0.40']);
+    // What the person said stays on record, with the evidence.
+    expect(record.events).toContainEqual(
+      expect.objectContaining({ event: 'settled: not_accepted', by: 'mika', evidence: 'looked' }),
+    );
+  });
+
+  test.each<[string, SubmitOutcome]>([
+    ['does not know', { outcome: 'unknown', reason: 'reset' }],
+    ['says that it sent nothing', { outcome: 'released', reason: 'not_sent' }],
+  ])('cannot take a reference back that a person recorded when it %s', async (_what, answer) => {
+    const id = await desk.allocate([step('s1')]);
+    const { provider, before, after } = standing(answer);
+    before.open();
+    const asleep = generate(desk.services(provider, far), id, wanted);
+    await after.arrived;
+    await generate(desk.services(never, later), id, wanted);
+    await settle(desk.services(never, later), id, 's1', { form: 'accepted', ref: 'task_9', ...evidence });
+    after.open();
+    await asleep;
+    const [attempt] = await attemptsOf(id);
+    expect(attempt).toMatchObject({ ref: 'task_9', settlement: { form: 'accepted' } });
+    expect((await generate(desk.services(never), id, wanted)).report.status).toBe('complete');
+  });
+
+  test('does not reopen what a person settled when it knows nothing itself', async () => {
+    const id = await desk.allocate([step('s1')]);
+    const { provider, before, after } = standing({ outcome: 'unknown', reason: 'reset' });
+    before.open();
+    const asleep = generate(desk.services(provider, far), id, wanted);
+    await after.arrived;
+    await generate(desk.services(never, later), id, wanted);
+    await settle(desk.services(never, later), id, 's1', { form: 'not_accepted', ...evidence });
+    after.open();
+    await asleep;
+    expect((await desk.read(id)).steps[0]!.state).toBe('ready');
+  });
+
+  test('before its lease has ended is taken for alive, whatever cannot be seen of it', async () => {
+    const id = await desk.allocate([step('s1')]);
+    const { provider, before } = standing({ outcome: 'accepted', ref: 'task_1' });
+    const slow = generate(desk.services(provider, far), id, wanted);
+    await before.arrived;
+    const second = await generate(desk.services(never, { liveness: () => 'elsewhere' }), id, wanted);
+    expect(second.failures.map(({ code }) => code)).toEqual(['ATTEMPT_IN_FLIGHT']);
+    before.open();
+    // The second gate stays shut; the first command is left to its end by this.
+    expect(await Promise.race([slow, Promise.resolve('still sending')])).toBe('still sending');
+  });
+});
+
+describe('absence is proved', () => {
+  const proving = sheet({ lookup: { supported: true, proves: { present: true, absent: true }, settle_seconds: 0 } });
+  const absent = fake(async () => ({ outcome: 'unknown', reason: 'reset' }), {
+    sheet: proving,
+    lookup: async () => ({ found: 'absent', complete: true }),
+  });
+  const withAdapter: Provider = {
+    ...absent,
+    async submit(_submission, events) {
+      await events.started({ host: 'here', boot: 'b', pid: 99, started: '1' });
+      await events.sending();
+      return { outcome: 'unknown', reason: 'reset' };
+    },
+  };
+
+  test('only once the adapter that was told to send is gone', async () => {
+    const id = await desk.allocate([step('s1')]);
+    await generate(desk.services(withAdapter), id, wanted);
+    const notes: string[] = [];
+    const note = (line: string): unknown => notes.push(line);
+    const stillHeld = await reconcile(desk.services(absent, { liveness: () => 'alive' }, { note }), id, { step: null });
+    expect(stillHeld.failures.map(({ code }) => code)).toEqual(['OUTCOME_UNKNOWN']);
+    expect(notes).toEqual(['house on s1: not listed, which proves nothing yet']);
+    await reconcile(desk.services(absent, { liveness: () => 'gone' }), id, { step: null });
+    expect((await desk.read(id)).steps[0]!.state).toBe('ready');
+  });
+
+  test('only once the provider has had its time', async () => {
+    const id = await desk.allocate([step('s1')]);
+    const slow = sheet({ lookup: { supported: true, proves: { present: true, absent: true }, settle_seconds: 600 } });
+    const unsure: Provider = { ...absent, describe: async () => slow };
+    await generate(desk.services(unsure), id, wanted);
+    expect((await reconcile(desk.services(unsure), id, { step: null })).failures).toHaveLength(1);
+    await reconcile(desk.services(unsure, { now: () => Date.now() + HOUR }), id, { step: null });
+    expect((await desk.read(id)).steps[0]!.state).toBe('ready');
+  });
+});
+
+describe('what breaks on our own side', () => {
+  test('a bug in one step ends the command after the others were brought to their end and recorded', async () => {
+    const id = await desk.allocate([step('s1'), step('s2'), step('s3', { needs: ['s2'] })]);
+    const other = gate();
+    const provider = fake(async ({ client_ref }, events) => {
+      await events.sending();
+      const mine = (await desk.read(id)).steps[0]!.attempts.some((attempt) => attempt.client_ref === client_ref);
+      if (mine) {
+        setTimeout(other.open, 20);
+        throw new TypeError('undefined is not a provider');
+      }
+      await other.pass();
+      return { outcome: 'accepted', ref: 'task_2' };
+    });
+    await expect(generate(desk.services(provider), id, wanted)).rejects.toThrow(TypeError);
+    const record = await desk.read(id);
+    expect(record.steps.map(({ state }) => state)).toEqual(['unknown', 'succeeded', 'ready']);
+    expect(record.costs.map(({ state }) => state).sort()).toEqual(['possible', 'settled']);
+  });
+
+  test('a record that keeps changing under a step does not keep the command for ever', async () => {
+    const id = await desk.allocate([step('s1')]);
+    let asked = 0;
+    const mayStart = (): boolean => {
+      asked += 1;
+      return asked % 2 === 1;
+    };
+    const starts = { verb: 'generate' as const, reason: null, mayStart };
+    const { failures } = await run(desk.services(never), id, { starts, steps: null, maxCost: null, waitMs: 0 });
+    expect(failures.map(({ code }) => code)).toEqual(['LEDGER_BUSY']);
+    expect((await attemptsOf(id)) ?? []).toEqual([]);
+  });
+
+  test('a busy ledger is waited for when there is an answer to record', async () => {
+    const id = await desk.allocate([step('s1')]);
+    let refusals = 3;
+    let sent = false;
+    const services = desk.services(
+      fake(async (_submission, events) => {
+        await events.sending();
+        sent = true;
+        return { outcome: 'accepted', ref: 'task_1' };
+      }),
+    );
+    const { store } = services;
+    const busy: typeof store = {
+      ...store,
+      transact(decide) {
+        if (!sent || refusals === 0) return store.transact(decide);
+        refusals -= 1;
+        return Promise.reject(new EpisodeError('LOCK_BUSY', 'the ledger is busy'));
+      },
+    };
+    expect((await generate({ ...services, store: busy }, id, wanted)).report.status).toBe('complete');
+    expect(refusals).toBe(0);
+  });
+
+  test('a reference that was announced survives everything that goes wrong after it', async () => {
+    const id = await desk.allocate([step('s1')]);
+    const provider = fake(async (_submission, events) => {
+      await events.sending();
+      await events.accepted('task_1');
+      throw new EpisodeError('PROVIDER_PROTOCOL', 'and then it broke');
+    });
+    await generate(desk.services(provider), id, wanted);
+    expect((await attemptsOf(id))[0]).toMatchObject({ ref: 'task_1', outcome: { outcome: 'accepted' } });
+    expect((await generate(desk.services(never), id, wanted)).report.status).toBe('complete');
+  });
+
+  test('an adapter whose start cannot be recorded was told nothing, promise or not', async () => {
+    const id = await desk.allocate([step('s1')]);
+    const silent = sheet({ announces_sending: false });
+    const services = desk.services(
+      fake(
+        async (_submission, events) => {
+          full = true;
+          await events.started({ host: 'here', boot: 'b', pid: 99, started: '1' });
+          throw new Error('was told to send');
+        },
+        { sheet: silent },
+      ),
+    );
+    let full = false;
+    const { store } = services;
+    const failing: typeof store = {
+      ...store,
+      transact(decide) {
+        if (!full) return store.transact(decide);
+        full = false;
+        return Promise.reject(new EpisodeError('CANNOT_WRITE', 'no space is left on the disk'));
+      },
+    };
+    const { failures } = await generate({ ...services, store: failing }, id, wanted);
+    expect(failures.map(({ code }) => code)).toEqual(['CANNOT_WRITE']);
+    expect((await desk.read(id)).steps[0]!.state).toBe('ready');
+  });
+
+  test('a result that is not whole was paid for, and only a retry pays again', async () => {
+    const id = await desk.allocate([step('s1')]);
+    const completed = fake(async ({ output_dir }, events) => {
+      await events.sending();
+      return {
+        outcome: 'completed',
+        files: (await fake(async () => ({ outcome: 'unknown', reason: '' })).fetch('', output_dir)) as {
+          path: string;
+        }[],
+      };
+    });
+    const broken = {
+      verify: () => Promise.reject(new EpisodeError('MEDIA_NOT_WHOLE', 'it is cut')),
+      hash: async () => ({ sha256: '', bytes: 0 }),
+    };
+    const cut = await generate(desk.services(completed, {}, { media: broken }), id, wanted);
+    expect(cut.failures.map(({ code }) => code)).toEqual(['MEDIA_NOT_WHOLE']);
+    expect(await costsOf(id)).toEqual(['settled 0.40']);
+    expect((await generate(desk.services(never), id, wanted)).failures.map(({ code }) => code)).toEqual([
+      'STEP_FAILED',
+    ]);
+    const again = await retry(desk.services(completed), id, { ...wanted, step: 's1', reason: 'it was cut' });
+    expect(again.report).toMatchObject({ status: 'complete', cost: { settled: '0.80' } });
+  });
+});
+
+test('after all that the ledger is whole', () => {
+  expect(checkLedger(desk.root)).toEqual([]);
+});
