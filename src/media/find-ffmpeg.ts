@@ -1,7 +1,7 @@
 import { createRequire } from 'node:module';
 import { resolve } from 'node:path';
-import { EpisodeError } from '../errors.ts';
 import { NotStarted } from '../child/child.ts';
+import { EpisodeError } from '../errors.ts';
 import { runTool } from './tool.ts';
 
 export interface FoundFfmpeg {

@@ -1,7 +1,7 @@
 import * as z from 'zod/mini';
 import { RecordedPlan } from './plan.ts';
-import { Sheet } from './protocol.ts';
 import { decimal, episodeId, name, sha256, showPath, timestamp, weekId } from './scalars.ts';
+import { Sheet } from './sheet.ts';
 
 /**
  * One episode's record, `state/<week>/<episode_id>.json`: the source of truth for its key, plan, attempts, remote

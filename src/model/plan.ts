@@ -5,10 +5,7 @@ import { decimal, name, showPath } from './scalars.ts';
 export const ASSEMBLY = 'assembly';
 
 /** What a step is given: the output of another step, or a file of the show. `name` is what the provider sees. */
-const StepInput = z.union([
-  z.strictObject({ name: name, step: name }),
-  z.strictObject({ name: name, file: showPath }),
-]);
+const StepInput = z.union([z.strictObject({ name: name, step: name }), z.strictObject({ name: name, file: showPath })]);
 type StepInput = z.infer<typeof StepInput>;
 
 /** `video, image, audio` outputs are decoded before they count; `text` and `file` are only hashed. */

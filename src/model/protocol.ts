@@ -1,12 +1,10 @@
 import * as z from 'zod/mini';
-import { decimal, name, sha256 } from './scalars.ts';
+import { decimal, sha256 } from './scalars.ts';
 
 /**
- * The messages of `episode-provider/1`: what an adapter says of itself, of a submission and of a task.
+ * The messages of `episode-provider/1`: what an adapter says of a submission and of a task.
  * Unknown fields are kept: a newer adapter may say more.
  */
-export const PROTOCOL = 'episode-provider/1';
-
 const json = z.record(z.string(), z.unknown());
 
 /** Money or another unit; `amount: null` is a price nobody knows, never `"0"`. */
@@ -16,40 +14,6 @@ export const Price = z.looseObject({
   basis: z.optional(z.string()),
 });
 export type Price = z.infer<typeof Price>;
-
-export const Sheet = z.looseObject({
-  protocol: z.literal(PROTOCOL),
-  provider: name,
-  version: z.string(),
-  kinds: z.array(z.string()),
-  capabilities: z.looseObject({
-    submit: z.enum(['async', 'sync']),
-    announces_sending: z.optional(z.boolean()),
-    idempotent_submit: z.optional(
-      z.looseObject({ supported: z.boolean(), window_seconds: z.optional(z.nullable(z.number())) }),
-    ),
-    lookup: z.optional(
-      z.looseObject({
-        supported: z.boolean(),
-        window_seconds: z.optional(z.nullable(z.number())),
-        settle_seconds: z.optional(z.nullable(z.number())),
-        proves: z.optional(z.looseObject({ present: z.boolean(), absent: z.boolean() })),
-      }),
-    ),
-    cancel: z.optional(z.enum(['none', 'before_start', 'always'])),
-    estimate: z.optional(z.enum(['none', 'table', 'quoted'])),
-    cost: z.optional(z.enum(['none', 'derived', 'reported', 'final_later'])),
-    balance: z.optional(z.boolean()),
-    progress: z.optional(z.enum(['none', 'percent'])),
-    min_poll_seconds: z.optional(z.number()),
-    result: z.optional(
-      z.looseObject({ expiry_seconds: z.optional(z.nullable(z.number())), refreshable: z.optional(z.boolean()) }),
-    ),
-    /** Free and repeatable: a crashed attempt is run again instead of held. */
-    pure: z.optional(z.boolean()),
-  }),
-});
-export type Sheet = z.infer<typeof Sheet>;
 
 export const ProvidedFile = z.looseObject({
   path: z.string(),

@@ -6,9 +6,9 @@ import type {
   Price,
   ProvidedFile,
   RemoteStatus,
-  Sheet,
   SubmitOutcome,
 } from '../model/protocol.ts';
+import type { Sheet } from '../model/sheet.ts';
 import type { ProcessIdentity } from '../port.ts';
 
 /** One request that may cost money, complete: an adapter adds nothing that changes what is bought. */

@@ -1,5 +1,6 @@
 import { EpisodeError, isErrno } from '../errors.ts';
-import { PROTOCOL, type ProvidedFile, type SubmitOutcome } from '../model/protocol.ts';
+import type { ProvidedFile, SubmitOutcome } from '../model/protocol.ts';
+import { PROTOCOL } from '../model/sheet.ts';
 import type { Provider, Submission, SubmitEvents } from './provider.ts';
 
 interface Pure {

@@ -2,7 +2,7 @@ import { budgetExceeded, budgetMissing, type EpisodeError, unpriced } from '../e
 import { type Config, mayCharge } from '../model/config.ts';
 import type { CostRow } from '../model/episode.ts';
 import { add, compare } from '../model/money.ts';
-import type { Sheet } from '../model/protocol.ts';
+import type { Sheet } from '../model/sheet.ts';
 
 /** Whether the attempt is free by the provider's own word. */
 export const isFree = (sheet: Sheet): boolean => sheet.capabilities.pure === true;

@@ -4,7 +4,7 @@ import { isOpen } from '../model/attempt.ts';
 import type { Config } from '../model/config.ts';
 import type { Attempt, CostRow, Episode, InputRecord } from '../model/episode.ts';
 import type { Step } from '../model/plan.ts';
-import type { Sheet } from '../model/protocol.ts';
+import type { Sheet } from '../model/sheet.ts';
 import { resolveInputs, type StepView, viewSteps } from '../model/status.ts';
 import { readEpisode, saveEpisode } from '../record.ts';
 import { ref, type Transaction, type View } from '../store/store.ts';

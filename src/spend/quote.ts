@@ -1,5 +1,5 @@
 import type { Step } from '../model/plan.ts';
-import type { Sheet } from '../model/protocol.ts';
+import type { Sheet } from '../model/sheet.ts';
 import type { Provider } from '../providers/provider.ts';
 import { isFree, type Quote } from './budget.ts';
 

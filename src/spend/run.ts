@@ -1,6 +1,6 @@
 import { EpisodeError, endsAtOnce, episodeClosed, ledgerBusy, planMissing } from '../errors.ts';
 import type { Episode } from '../model/episode.ts';
-import { viewSteps } from '../model/status.ts';
+import { type StepView, viewSteps } from '../model/status.ts';
 import { readEpisode } from '../record.ts';
 import { type Authority, concerns } from './authority.ts';
 import { standingOf } from './ends.ts';
@@ -113,19 +113,24 @@ function lookAgain(step: string, { looks, begun, failures }: Progress): void {
   else failures.set(step, ledgerBusy());
 }
 
-/** Where steps stand is reported also where this command had nothing to do; what is not known comes before all else. */
+/** Where steps stand is reported also where this command had nothing to do, in the order of the plan. */
 function conclude(episode: Episode, authority: Authority, { failures, verdicts }: Progress): RunResult {
-  const standing = viewSteps(episode).flatMap((view): EpisodeError[] => {
-    const error = concerns(authority, view.id) ? standingOf(view, episode.episode_id) : null;
-    const said = failures.get(view.id);
-    if (!error || (said && (error.exit !== 11 || said.exit === 11))) return [];
-    // Who only asks is told what is still open, and not again what ended long ago.
-    return authority.starts || error.exit === 11 || error.exit === 75 ? [error] : [];
-  });
+  const views = viewSteps(episode);
+  const concerned = views.filter((view) => concerns(authority, view.id));
+  const known = new Set(views.map((view) => view.id));
+  const ofOthers = [...failures].flatMap(([step, error]) => (known.has(step) ? [] : [error]));
   const named = new Map<string, StepResult['verdict']>((authority.steps ?? []).map((step) => [step, 'replay']));
   return {
     episode,
     steps: stepResults(episode, new Map([...named, ...verdicts])),
-    failures: [...failures.values(), ...standing],
+    failures: [...concerned.flatMap((view) => sayOf(view, episode, authority, failures.get(view.id))), ...ofOthers],
   };
+}
+
+/** What went wrong with a step here, and where it stands unless that says the same: a hold is always said. */
+function sayOf(view: StepView, { episode_id }: Episode, { starts }: Authority, said?: EpisodeError): EpisodeError[] {
+  const standing = standingOf(view, episode_id);
+  if (said) return standing?.exit === 11 && said.exit !== 11 ? [said, standing] : [said];
+  // Who only asks is told what is still open, and not again what ended long ago.
+  return standing && (starts || standing.exit === 11 || standing.exit === 75) ? [standing] : [];
 }

@@ -134,7 +134,9 @@ describe('errors say what, on which thing, and what to type next', () => {
     expect(damaged.code).toBe(65);
     expect(damaged.said).toMatch(/^episode: state\/2026-W32\/2026-W32-0\.json is damaged: .* \[RECORD_DAMAGED\]\n/);
     expect(damaged.said).toContain(
-      '\n  nothing was changed; put the file back from a backup (cp -p BACKUP/<file> <file>)\n',
+      `
+  nothing was changed; put the file back from a backup: cp -p BACKUP/state/2026-W32/2026-W32-0.json state/2026-W32/2026-W32-0.json
+`,
     );
     writeFileSync(record, '{"format":2}');
     expect(await refused(root, ['show', '2026-W32-0'])).toEqual({

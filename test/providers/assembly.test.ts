@@ -3,7 +3,8 @@ import { join } from 'node:path';
 import { beforeAll, describe, expect, test } from 'vitest';
 import type { Ffmpeg } from '../../src/media/ffmpeg.ts';
 import { verifyMedia } from '../../src/media/verify.ts';
-import { Sheet, type SubmitOutcome } from '../../src/model/protocol.ts';
+import type { SubmitOutcome } from '../../src/model/protocol.ts';
+import { Sheet } from '../../src/model/sheet.ts';
 import { createAssemblyProvider } from '../../src/providers/assembly/assembly.ts';
 import type { Submission } from '../../src/providers/provider.ts';
 import {

@@ -3,7 +3,8 @@ import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { createFfmpeg } from '../../src/media/ffmpeg.ts';
 import { verifyMedia } from '../../src/media/verify.ts';
-import { Sheet, type SubmitOutcome } from '../../src/model/protocol.ts';
+import type { SubmitOutcome } from '../../src/model/protocol.ts';
+import { Sheet } from '../../src/model/sheet.ts';
 import { createLocalProvider } from '../../src/providers/local/local.ts';
 import {
   colourAt,

@@ -191,6 +191,7 @@ describe('a task that the provider works on', () => {
       scripted('free', { status: [{ ...error, billable: 'no' }] }),
       scripted('untold', { status: [error] }),
       scripted('priced', { status: [{ ...error, cost: { amount: '0.10', unit: 'USD', basis: 'reported' } }] }),
+      scripted('waived', { status: [{ ...error, billable: 'no', cost: { amount: '0.10', unit: 'USD' } }] }),
     ]);
     expect((await house.json(12, generate)).error?.message).toMatch(/^step \w+ of 2026-W32-0 failed at house: nsfw$/);
     expect(Object.fromEntries(house.costs().map(({ step: id, state, amount }) => [id, `${state} ${amount}`]))).toEqual({
@@ -198,6 +199,7 @@ describe('a task that the provider works on', () => {
       free: 'released 0.40',
       untold: 'possible 0.40',
       priced: 'settled 0.10',
+      waived: 'released 0.40',
     });
     expectWhole(house);
   });
@@ -232,11 +234,16 @@ describe('a task that the provider works on', () => {
 
   test('and whose cost nobody tells is recorded at its worst case', async () => {
     const house = await makeHouse({ scenario: { cost: { error: 'later' } } });
-    await house.allocate([step('s1', { estimate: { amount: '0.50', unit: 'USD' } })]);
+    const worst = { estimate: { amount: '0.50', unit: 'USD' } };
+    const silent = { outcome: { outcome: 'accepted', ref: 'task_x' }, cost: { amount: null, unit: 'USD' } };
+    await house.allocate([step('s1', worst), step('s2', { ...worst, params: { scenario: silent } })]);
     const ran = await house.run(generate);
     expect(ran.stderr).toContain('house does not say what s1 cost; it is recorded at its worst case');
     expect(ran.code).toBe(0);
-    expect(house.costs()).toEqual([{ step: 's1', state: 'settled', amount: '0.40' }]);
+    expect(house.costs()).toEqual([
+      { step: 's1', state: 'settled', amount: '0.40' },
+      { step: 's2', state: 'settled', amount: '0.50' },
+    ]);
     expectWhole(house);
   });
 });

@@ -204,10 +204,13 @@ beforeAll(async () => {
 });
 
 test('whatever people and providers do, in any order and at once, each intent is sent once and each charge is on record', async () => {
+  // A slow machine plays fewer games, and each to its end.
+  const deadline = Date.now() + 10_000;
   let submissions = 0;
   let retries = 0;
   await fc.assert(
     fc.asyncProperty(fc.array(move, { minLength: 4, maxLength: 14 }), async (moves) => {
+      if (Date.now() > deadline) return;
       const id = await desk.allocate(planOf('a').steps);
       const world = new World();
       const assembly = fake(async ({ output_dir }) => ({ outcome: 'completed', files: await made(output_dir) }), {
@@ -238,7 +241,7 @@ test('whatever people and providers do, in any order and at once, each intent is
       // A person with patience gets every episode to an end without anything being sent twice.
       await bringHome(services, id, world);
     }),
-    { numRuns: 60, interruptAfterTimeLimit: 10_000, markInterruptAsFailure: false },
+    { numRuns: 60 },
   );
   // The moves did reach what they are about.
   expect(submissions).toBeGreaterThan(20);

@@ -49,9 +49,24 @@ function csv({ rows }: Costs): string {
     return /[",\r\n]/.test(safe) ? `"${safe.replaceAll('"', '""')}"` : safe;
   };
   const lines = rows.map((row) =>
-    [row.at, row.episode_id, row.step, row.attempt_id, row.provider, row.state, row.amount ?? '', row.unit, row.basis]
+    [
+      ...[
+        row.at,
+        row.episode_id,
+        row.step,
+        row.attempt_id,
+        row.provider,
+        row.state,
+        row.amount ?? '',
+        row.unit,
+        row.basis,
+      ],
+      Object.entries(row.quantities)
+        .map(([name, quantity]) => `${name}=${quantity}`)
+        .join(' '),
+    ]
       .map(cell)
       .join(','),
   );
-  return `${['at,episode_id,step,attempt_id,provider,state,amount,unit,basis', ...lines].join('\r\n')}\r\n`;
+  return `${['at,episode_id,step,attempt_id,provider,state,amount,unit,basis,quantities', ...lines].join('\r\n')}\r\n`;
 }

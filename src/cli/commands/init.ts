@@ -6,9 +6,7 @@ import { currency } from '../../model/config.ts';
 import type { Ledger } from '../../model/ledger.ts';
 import { isTimeZone } from '../../model/week.ts';
 import type { Port } from '../../port.ts';
-import { whyNoLedger } from '../../store/file/absent.ts';
-import { alreadyInitialised, initialiseFileStore } from '../../store/file/commit.ts';
-import { findHead } from '../../store/file/commits.ts';
+import { initialiseFileStore, whyNoNewLedger } from '../../store/file/commit.ts';
 import { required, text } from '../options.ts';
 import type { Verb } from '../verbs.ts';
 
@@ -54,10 +52,6 @@ function aboutPipeline(made: InitAnswer, timeZone: string): string[] {
 }
 
 const newFileLedger = (port: Port, root: string) => ({
-  async refusal() {
-    if (await findHead(port, root)) return alreadyInitialised(root);
-    const why = await whyNoLedger(port.disk, root);
-    return why.code === 'NOT_INITIALISED' ? null : why;
-  },
+  refusal: () => whyNoNewLedger(port, root),
   create: (ledger: Ledger) => initialiseFileStore(port, root, ledger),
 });

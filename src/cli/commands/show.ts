@@ -36,7 +36,6 @@ async function showText(shown: Shown, config: Config, now: number): Promise<stri
   const cost = money(totals(shown.costs), currency, budget.per_episode);
   const head = `${shown.episode_id}  ${status === 'held' ? 'HELD' : status}   ${oneLine(from)}   ${cost}`;
   const rows = views.map((view) => [
-    '',
     stateWord(view),
     view.id,
     view.step?.provider ?? view.last?.provider ?? '',
@@ -50,7 +49,7 @@ async function showText(shown: Shown, config: Config, now: number): Promise<stri
     head,
     ...(shown.plan?.title ? [`  ${oneLine(shown.plan.title)}`] : []),
     ...(shown.closed ? [`  closed by ${oneLine(`${shown.closed.by}: ${shown.closed.reason}`)}`] : []),
-    ...(rows.length > 0 ? [await table(rows, [4])] : []),
+    ...(rows.length > 0 ? (await table(rows, [3])).split('\n').map((line) => `  ${line}`) : []),
     ...files,
     ...views.flatMap((view) => holdLines(shown, view)),
     ...restOfNext(shown).map((command) => `next: ${command}`),

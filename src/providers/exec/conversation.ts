@@ -1,6 +1,7 @@
-import { type AdapterEvent, PROTOCOL } from '../../model/protocol.ts';
 import type { Child, Exit } from '../../child/child.ts';
 import { lines } from '../../child/lines.ts';
+import type { AdapterEvent } from '../../model/protocol.ts';
+import { PROTOCOL } from '../../model/sheet.ts';
 import { type Answer, Breach, MAX_LINE_BYTES, readMessage } from './messages.ts';
 
 /** How long an adapter may take to leave by itself after its answer; until then it may still tidy up. */

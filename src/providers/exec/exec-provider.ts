@@ -1,6 +1,7 @@
 import type * as z from 'zod/mini';
 import { EpisodeError, providerCannotStart, providerProtocol, providerUnreachable } from '../../errors.ts';
-import { Cancellation, Check, Estimate, Lookup, PROTOCOL, RemoteStatus, Sheet } from '../../model/protocol.ts';
+import { Cancellation, Check, Estimate, Lookup, RemoteStatus } from '../../model/protocol.ts';
+import { PROTOCOL, Sheet } from '../../model/sheet.ts';
 import type { ProcessIdentity } from '../../port.ts';
 import type { Provider } from '../provider.ts';
 import { type AdapterOptions, createAdapter, type Transcript } from './adapter.ts';

@@ -1,6 +1,6 @@
 import * as z from 'zod/mini';
-import { AdapterEvent } from '../../model/protocol.ts';
 import type { Line } from '../../child/lines.ts';
+import { AdapterEvent } from '../../model/protocol.ts';
 
 /** Bound of a line in either direction, its newline not counted (PROVIDER.md, exec transport). */
 export const MAX_LINE_BYTES = 1024 * 1024;

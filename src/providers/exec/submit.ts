@@ -1,4 +1,5 @@
-import { type Sheet, SubmitOutcome } from '../../model/protocol.ts';
+import { SubmitOutcome } from '../../model/protocol.ts';
+import type { Sheet } from '../../model/sheet.ts';
 import type { ProcessIdentity } from '../../port.ts';
 import type { Submission, SubmitEvents } from '../provider.ts';
 import type { Adapter, Transcript } from './adapter.ts';

@@ -1,10 +1,10 @@
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
+import { NotStarted } from '../../child/child.ts';
 import { EpisodeError } from '../../errors.ts';
 import type { Ffmpeg } from '../../media/ffmpeg.ts';
 import { runTool } from '../../media/tool.ts';
 import { verifyMedia } from '../../media/verify.ts';
-import { NotStarted } from '../../child/child.ts';
 
 /** A spoken text: a WAV file by its name in the directory, and how long it takes. */
 export interface Voice {

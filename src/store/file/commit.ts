@@ -15,6 +15,7 @@ import type { Ledger } from '../../model/ledger.ts';
 import type { Disk, Port } from '../../port.ts';
 import { decode, encode } from '../codec.ts';
 import { ref } from '../store.ts';
+import { whyNoLedger } from './absent.ts';
 import { type Change, type Commit, commitNumbers, findHead, readCommit, stagedFile } from './commits.ts';
 import { COMMITS, commitPath, directoryOf, STAGING, stagedNumber, stagedPath } from './paths.ts';
 
@@ -164,6 +165,15 @@ async function tidy(port: Port, root: string, number: number): Promise<void> {
   }
 }
 
+/** Why no ledger may be made here: `ALREADY_INITIALISED` (73), or what lies there without one (65); else `null`. */
+export async function whyNoNewLedger(port: Port, root: string): Promise<EpisodeError | null> {
+  if (await findHead(port, root)) return alreadyInitialised(root);
+  const why = await whyNoLedger(port.disk, root);
+  if (why.code === 'NOT_INITIALISED') return null;
+  // Records without a commit a moment ago: another `init` may have been at work between the two looks.
+  return (await findHead(port, root)) ? alreadyInitialised(root) : why;
+}
+
 /**
  * Makes the ledger of a show that has none: commit 0 with `state/ledger.json`. Of several at once exactly one makes it.
  * Throws `ALREADY_INITIALISED` (73) when there is one; what an earlier, cut off `init` left is used.
@@ -211,7 +221,7 @@ async function isRecorded(disk: Disk, root: string, { ledger_id }: Ledger): Prom
   return bytes !== undefined && (await decode(ref('ledger', ''), bytes, file)).ledger_id === ledger_id;
 }
 
-export const alreadyInitialised = (root: string): EpisodeError =>
+const alreadyInitialised = (root: string): EpisodeError =>
   new EpisodeError('ALREADY_INITIALISED', `${root} already has a ledger`, {
     subject: 'state/ledger.json',
     hints: ['episode list'],
