@@ -12,22 +12,22 @@ const POLL_MS = 1_000;
  * Waits until an episode is complete, or until something of it waits for approval; starts and asks nothing.
  * Throws `OUTCOME_UNKNOWN` (11), `STEP_FAILED` (12), `STEP_NOT_READY` (14, rejected or written off), `EPISODE_CLOSED` (14)
  * when it cannot get there without a person,
- * `WAIT_TIMEOUT` (75) after `timeoutMs` or when interrupted.
+ * `WAIT_TIMEOUT` (75) after `timeoutMs`.
  */
 export async function wait(
-  services: { store: Store; port: Port; interrupted: AbortSignal },
+  services: { store: Store; port: Port },
   episodeId: string,
   options: { for: 'complete' | 'approval'; timeoutMs: number },
 ): Promise<Shown> {
-  const { port, interrupted } = services;
+  const { port } = services;
   const deadline = port.now() + options.timeoutMs;
   for (;;) {
     const episode = await show(services, episodeId);
     if (isReached(episode, options.for)) return episode;
     const stuck = stuckOn(episode);
     if (stuck) throw stuck;
-    if (port.now() >= deadline || interrupted.aborted) throw timedOut(episode, options.for);
-    await port.sleep(Math.min(POLL_MS, deadline - port.now()), interrupted);
+    if (port.now() >= deadline) throw timedOut(episode, options.for);
+    await port.sleep(Math.min(POLL_MS, deadline - port.now()));
   }
 }
 

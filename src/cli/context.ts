@@ -45,7 +45,8 @@ export interface Context {
   reading(): Store;
   /** To write. Throws `NOT_OWNER` (77). */
   writing(): Store;
-  spending(): Promise<SpendServices>;
+  /** `read`: for verbs that only look and price. */
+  spending(to?: 'read' | 'write'): Promise<SpendServices>;
   credentialSources(): CredentialSources;
 }
 
@@ -92,9 +93,9 @@ export function createContext(parts: ContextParts): Context {
       refuseOtherUser(this.root(), parts.commandLine);
       return createFileStore(port, this.root());
     },
-    async spending() {
+    async spending(to = 'write') {
       const { createSpendServices } = await import('./spending.ts');
-      return createSpendServices(this);
+      return createSpendServices(this, to === 'write' ? this.writing() : this.reading());
     },
     credentialSources: () => ({ env, configHome: env.XDG_CONFIG_HOME || `${env.HOME || homedir()}/.config` }),
   };

@@ -11,16 +11,17 @@ import { createExecProvider } from '../providers/exec/exec-provider.ts';
 import { createLocalProvider } from '../providers/local/local.ts';
 import type { Provider } from '../providers/provider.ts';
 import type { SpendServices } from '../spend/spend-services.ts';
+import type { Store } from '../store/store.ts';
 import type { Context } from './context.ts';
 
 /** What the paid verbs work with: the show's providers and this machine's ffmpeg, each started when it is needed. */
-export async function createSpendServices(context: Context): Promise<SpendServices> {
+export async function createSpendServices(context: Context, store: Store): Promise<SpendServices> {
   const { talk, env } = context;
   const config = await context.config();
   const ffmpeg = createFfmpeg(env);
   const made = new Map<string, Provider>();
   return {
-    store: context.writing(),
+    store,
     port: context.port,
     root: context.root(),
     config,

@@ -5,7 +5,7 @@ import { describe, expect, it } from 'vitest';
 import { errorText } from '../../src/cli/render.ts';
 import { EpisodeError } from '../../src/errors.ts';
 import { checkLedger } from '../ledger-check.ts';
-import { episode, temporaryDirectory } from '../rig.ts';
+import { episode, memoryDirectory } from '../rig.ts';
 import {
   atEveryOperation,
   copiesOf,
@@ -117,7 +117,7 @@ async function giveWithFault(root: string, fault: string): Promise<{ fired: bool
 }
 
 it('a disk that is full once, at any operation of init, is named, and the next init makes the ledger', async () => {
-  const place = await temporaryDirectory();
+  const place = await memoryDirectory();
   await atEveryOperation(30, async (operation) => {
     const root = join(place, String(operation));
     await mkdir(root);

@@ -6,7 +6,7 @@ import { faultyDisk, readFault } from '../../src/cli/faults.ts';
 import { createNodePort } from '../../src/node-port.ts';
 import { createFileStore } from '../../src/store/file/file-store.ts';
 import { checkLedger } from '../ledger-check.ts';
-import { episode, makeShow, type Ran, temporaryDirectory } from '../rig.ts';
+import { episode, makeShow, memoryDirectory, type Ran } from '../rig.ts';
 
 /** One operation after the other of a real command goes wrong, until a fault is no longer reached. */
 
@@ -54,7 +54,7 @@ export async function makeUsedShow(): Promise<string> {
 
 /** Copies of a show, one for each case: they run side by side. */
 export async function copiesOf(show: Promise<string>): Promise<(name: string | number) => Promise<string>> {
-  const [original, place] = [await show, await temporaryDirectory()];
+  const [original, place] = [await show, await memoryDirectory()];
   return async (name) => {
     const root = join(place, String(name));
     await cp(original, root, { recursive: true });

@@ -2,7 +2,7 @@ import { mkdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterAll, expect, it } from 'vitest';
 import { checkLedger } from '../ledger-check.ts';
-import { episode, temporaryDirectory } from '../rig.ts';
+import { episode, memoryDirectory } from '../rig.ts';
 import {
   atEveryOperation,
   copiesOf,
@@ -40,7 +40,7 @@ it('allocate, killed before or after any of its operations, has recorded all or 
 });
 
 it('init, killed before any of its operations, is finished by the next init', async () => {
-  const place = await temporaryDirectory();
+  const place = await memoryDirectory();
   await atEveryOperation(30, async (operation) => {
     const root = join(place, String(operation));
     await mkdir(root);

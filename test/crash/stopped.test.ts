@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { isErrno } from '../../src/errors.ts';
 import { checkLedger } from '../ledger-check.ts';
-import { hasStopped, start, temporaryDirectory } from '../rig.ts';
+import { hasStopped, memoryDirectory, start } from '../rig.ts';
 import { runVerb } from '../run-verb.ts';
 import { atEveryOperation, copiesOf, faulty, give, makeUsedShow, struck, WEEK } from './faults.ts';
 
@@ -49,7 +49,7 @@ describe.skipIf(process.platform !== 'linux')('a command that is stopped before 
   });
 
   it('while it makes the ledger and another makes it first, makes no second one', async () => {
-    const place = await temporaryDirectory();
+    const place = await memoryDirectory();
     const made = new Set<string>();
     await atEveryOperation(40, async (operation) => {
       const root = join(place, String(operation));

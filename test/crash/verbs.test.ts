@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { expect, it } from 'vitest';
 import { errorText } from '../../src/cli/render.ts';
 import { checkLedger } from '../ledger-check.ts';
-import { temporaryDirectory } from '../rig.ts';
+import { memoryDirectory } from '../rig.ts';
 import { runVerb, type VerbParameters } from '../run-verb.ts';
 import { atEveryOperation, makeUsedShow, WEEK } from './faults.ts';
 
@@ -22,7 +22,7 @@ it.each<[string, VerbParameters, number]>([
   ['plan', { args: [ID], options: { file: 'plan.json' } }, 40],
   ['close', { args: [ID], options: { reason: 'a test' } }, 40],
 ])('%s %j', async (name, parameters, least) => {
-  const [original, place] = [await makeUsedShow(), await temporaryDirectory()];
+  const [original, place] = [await makeUsedShow(), await memoryDirectory()];
   await writeFile(join(original, 'plan.json'), JSON.stringify(PLAN));
   await atEveryOperation(least, async (operation) => {
     const root = join(place, String(operation));

@@ -146,7 +146,8 @@ describe('a step without an upper bound', () => {
     ['a price in another unit', estimate('3', 'credits'), {}],
     ['a quantity that has no cap', { quantity: { constructor: '1' } }, {}],
   ])('is refused: %s', async (_what, more, scenario) => {
-    const house = await makeHouse({ scenario: { ...SYNC, ...scenario } });
+    const budget = { per_episode: '20.00', quantities: { per_episode: { seconds: '9' } } };
+    const house = await makeHouse({ scenario: { ...SYNC, ...scenario }, config: { budget } });
     const { estimate: _none, ...bare } = step('s1');
     await house.allocate([{ ...bare, ...more }]);
     expect((await house.json(13, generate)).error).toMatchObject({

@@ -206,6 +206,39 @@ describe('what breaks on our own side', () => {
     expect(record.costs.map(({ state }) => state).sort()).toEqual(['possible', 'settled']);
   });
 
+  test('records that cannot be read any more end the command after what is being sent was brought to its end', async () => {
+    const id = await desk.allocate([step('s1'), step('s2')]);
+    const other = gate();
+    const good = fake(async (_submission, events) => {
+      await events.sending();
+      await other.pass();
+      return { outcome: 'accepted', ref: 'task_2' };
+    });
+    let isDamaged = false;
+    const bad: Provider = {
+      ...good,
+      async describe() {
+        await other.arrived;
+        isDamaged = true;
+        setTimeout(other.open, 20);
+        throw new EpisodeError('PROVIDER_UNREACHABLE', 'gone');
+      },
+    };
+    const providers = [bad, good];
+    const services = desk.services(good, {}, { provider: async () => providers.shift()! });
+    const { store } = services;
+    const damaged: typeof store = {
+      ...store,
+      view(read) {
+        if (!isDamaged) return store.view(read);
+        isDamaged = false;
+        return Promise.reject(new EpisodeError('RECORD_DAMAGED', 'it is damaged'));
+      },
+    };
+    await expect(generate({ ...services, store: damaged }, id, wanted)).rejects.toThrow('it is damaged');
+    expect((await desk.read(id)).steps[1]!.state).toBe('succeeded');
+  });
+
   test('a record that keeps changing under a step does not keep the command for ever', async () => {
     const id = await desk.allocate([step('s1')]);
     let asked = 0;

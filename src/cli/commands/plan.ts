@@ -17,11 +17,11 @@ export const verb: Verb = {
   async run(context, { args, options }) {
     const id = args[0] === undefined ? null : episode(args[0]);
     const file = required(options, 'file');
-    const services = await context.spending();
+    const dryRun = options.dryRun === true;
+    const services = await context.spending(id === null || dryRun ? 'read' : 'write');
     // That there is no such episode comes before anything that is wrong with the plan.
     if (id !== null) await services.store.view((view) => readEpisode(view, id));
     const plan = await loadPlan(context.port.disk, resolve(context.cwd, file), file, services.config);
-    const dryRun = options.dryRun === true;
     const answer = id === null ? await priceOnly(services, plan) : await mergePlan(services, id, plan, { dryRun });
     const notes = dryRun ? ['nothing was touched'] : answer.verdict === 'replay' ? [`${id} has this plan already`] : [];
     return {

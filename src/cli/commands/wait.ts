@@ -12,13 +12,12 @@ export const verb: Verb = {
   },
   examples: ['episode wait 2026-W32-0', 'episode wait 2026-W32-0 --for approval --timeout 10m'],
   exits: [11, 12, 14, 64, 66, 75],
-  endsItself: true,
   async run(context, { args, options }) {
     const id = episode(args[0]);
     const goal = options.for;
     if (goal !== 'complete' && goal !== 'approval')
       throw usage(`--for ${String(goal)} is neither complete nor approval`, '--for');
-    const services = { store: context.reading(), port: context.port, interrupted: context.interrupted };
+    const services = { store: context.reading(), port: context.port };
     const shown = await wait(services, id, { for: goal, timeoutMs: duration(options, 'timeout', '30m') });
     return { document: shown, text: `${id}  ${shown.status}\n` };
   },
