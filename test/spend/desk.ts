@@ -28,6 +28,13 @@ export const sheet = (capabilities: Partial<Sheet['capabilities']> = {}): Sheet 
   capabilities: { submit: 'async', announces_sending: true, min_poll_seconds: 0, ...capabilities },
 });
 
+/** A small result in that directory. */
+export async function filesIn(directory: string): Promise<{ path: string }[]> {
+  const path = join(directory, 'text.txt');
+  writeFileSync(path, 'here');
+  return [{ path }];
+}
+
 /** A provider whose tasks are done at once; `submit` says how it answers. */
 export const fake = (
   submit: (submission: Submission, events: SubmitEvents) => Promise<SubmitOutcome>,
@@ -37,10 +44,7 @@ export const fake = (
   describe: async () => more.sheet ?? sheet(),
   submit,
   status: async () => ({ state: 'done' }),
-  async fetch(_ref, outputDir) {
-    writeFileSync(join(outputDir, 'text.txt'), 'here');
-    return [{ path: join(outputDir, 'text.txt') }];
-  },
+  fetch: (_ref, outputDir) => filesIn(outputDir),
   ...more,
 });
 

@@ -1,5 +1,5 @@
 import { beforeAll, describe, expect, test } from 'vitest';
-import { EpisodeError } from '../../src/errors.ts';
+import { EpisodeError, mostImportant } from '../../src/errors.ts';
 import { generate } from '../../src/generate.ts';
 import type { SubmitOutcome } from '../../src/model/protocol.ts';
 import type { Port, ProcessIdentity } from '../../src/port.ts';
@@ -9,7 +9,7 @@ import { retry } from '../../src/retry.ts';
 import { settle } from '../../src/settle.ts';
 import { run } from '../../src/spend/run.ts';
 import { checkLedger } from '../ledger-check.ts';
-import { type Desk, fake, gate, makeDesk, sheet } from './desk.ts';
+import { type Desk, fake, filesIn, gate, makeDesk, sheet } from './desk.ts';
 import { step } from './rig.ts';
 
 /** Answers that come late, and commands that come back from the dead; both sides share one ledger, as two hosts do. */
@@ -146,6 +146,37 @@ describe('a command that was taken for dead', () => {
     // The second gate stays shut; the first command is left to its end by this.
     expect(await Promise.race([slow, Promise.resolve('still sending')])).toBe('still sending');
   });
+});
+
+test('a write-off that was paid again can still be settled as accepted, and is', async () => {
+  const id = await desk.allocate([step('s1')]);
+  const lost = fake(async () => ({ outcome: 'unknown', reason: 'reset' }));
+  await generate(desk.services(lost), id, wanted);
+  await settle(desk.services(never), id, 's1', { form: 'write_off', ...evidence });
+  const paid = fake(async () => ({ outcome: 'accepted', ref: 'task_2' }));
+  await retry(desk.services(paid), id, { ...wanted, step: 's1', reason: 'no answer' });
+  await settle(desk.services(never), id, 's1', { form: 'accepted', ref: 'task_1', ...evidence });
+  expect((await desk.read(id)).steps[0]!.state).toBe('accepted');
+  expect((await generate(desk.services(never), id, wanted)).report.status).toBe('complete');
+  expect((await attemptsOf(id)).map(({ ref, files }) => [ref, files !== null])).toEqual([
+    ['task_1', true],
+    ['task_2', true],
+  ]);
+  expect(await costsOf(id)).toEqual(['settled 0.40', 'settled 0.40']);
+});
+
+test('an interrupt that ends what was being asked says where the task runs on', async () => {
+  const id = await desk.allocate([step('s1')]);
+  const controller = new AbortController();
+  const provider = fake(async () => ({ outcome: 'accepted', ref: 'task_1' }), {
+    async status() {
+      controller.abort();
+      throw new EpisodeError('PROVIDER_UNREACHABLE', 'it was stopped before it answered');
+    },
+  });
+  const services = desk.services(provider, {}, { interrupted: controller.signal });
+  const { failures } = await generate(services, id, { ...wanted, waitMs: 60_000 });
+  expect(failures.map(({ message }) => message)).toEqual([`step s1 of ${id} is still running at house, ref task_1`]);
 });
 
 describe('absence is proved', () => {
@@ -316,15 +347,33 @@ describe('what breaks on our own side', () => {
     expect((await desk.read(id)).steps[0]!.state).toBe('ready');
   });
 
+  test('a result that was paid for and cannot be placed is held, and that is said first', async () => {
+    const id = await desk.allocate([step('s1')]);
+    const completed = fake(async ({ output_dir }, events) => {
+      await events.sending();
+      return { outcome: 'completed', ref: 'request-1', files: await filesIn(output_dir) };
+    });
+    const full = {
+      verify: () => Promise.reject(new EpisodeError('CANNOT_WRITE', 'no space is left on the disk')),
+      hash: async () => ({ sha256: '', bytes: 0 }),
+    };
+    const { failures, report } = await generate(desk.services(completed, {}, { media: full }), id, wanted);
+    expect(failures.map(({ code }) => code)).toEqual(['CANNOT_WRITE', 'OUTCOME_UNKNOWN']);
+    expect(mostImportant(failures)?.code).toBe('OUTCOME_UNKNOWN');
+    expect(report.cost.possible).toBe('0.40');
+    expect((await attemptsOf(id))[0]!.outcome).toMatchObject({
+      reason: 'result_not_placed',
+      evidence: { ref: 'request-1', room: expect.stringContaining(`episodes/${id}/.partial/`) },
+    });
+  });
+
   test('a result that is not whole was paid for, and only a retry pays again', async () => {
     const id = await desk.allocate([step('s1')]);
     const completed = fake(async ({ output_dir }, events) => {
       await events.sending();
       return {
         outcome: 'completed',
-        files: (await fake(async () => ({ outcome: 'unknown', reason: '' })).fetch('', output_dir)) as {
-          path: string;
-        }[],
+        files: await filesIn(output_dir),
       };
     });
     const broken = {

@@ -17,7 +17,7 @@ import { retry } from '../../src/retry.ts';
 import { settle } from '../../src/settle.ts';
 import type { SpendServices } from '../../src/spend/spend-services.ts';
 import { checkLedger } from '../ledger-check.ts';
-import { type Desk, fake, makeDesk, sheet } from './desk.ts';
+import { type Desk, fake, filesIn, makeDesk, sheet } from './desk.ts';
 import { step } from './rig.ts';
 
 /**
@@ -213,7 +213,7 @@ test('whatever people and providers do, in any order and at once, each intent is
       if (Date.now() > deadline) return;
       const id = await desk.allocate(planOf('a').steps);
       const world = new World();
-      const assembly = fake(async ({ output_dir }) => ({ outcome: 'completed', files: await made(output_dir) }), {
+      const assembly = fake(async ({ output_dir }) => ({ outcome: 'completed', files: await filesIn(output_dir) }), {
         sheet: sheet({ submit: 'sync', pure: true }),
       });
       const provider = world.provider();
@@ -248,11 +248,6 @@ test('whatever people and providers do, in any order and at once, each intent is
   expect(retries).toBeGreaterThan(2);
   expect(checkLedger(desk.root)).toEqual([]);
 });
-
-async function made(directory: string): Promise<{ path: string }[]> {
-  const files = await fake(async () => ({ outcome: 'unknown', reason: '' })).fetch('', directory);
-  return files as { path: string }[];
-}
 
 async function bringHome(services: SpendServices, id: string, world: World): Promise<void> {
   for (let turn = 0; turn < 12; turn += 1) {
