@@ -33,7 +33,7 @@ export interface AllocateRequest {
   /** Why a key that looks as if it changed on a retry does not. */
   keyIsStable: string | null;
   /** Why a new key of this shape must not be taken; never said of a key on record. */
-  refuseNew: EpisodeError | null;
+  refuseNew: () => EpisodeError | null | Promise<EpisodeError | null>;
 }
 
 export interface Allocation {
@@ -118,7 +118,8 @@ async function create(
   const recorded = new Set(Object.keys(index?.episodes ?? {}));
   const stray = await findStray(port, root, { week_id: weekId, highest, recorded });
   if (stray) throw ledgerIncomplete(stray.path, stray.fault, ...strayHints(stray.path));
-  if (request.refuseNew) throw request.refuseNew;
+  const refusal = await request.refuseNew();
+  if (refusal) throw refusal;
   const now = port.now();
   if (request.byClock && now < transaction.headAt - CLOCK_TOLERANCE_MS) {
     throw clockBehind(iso(now), iso(transaction.headAt));

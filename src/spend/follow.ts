@@ -27,29 +27,19 @@ export async function follow(
 ): Promise<void> {
   const { attempt } = target;
   const ref = attempt.ref!;
-  const running = (says?: string): EpisodeError =>
-    stillRunning(target.episodeId, target.step, attempt.provider, ref, says);
-  try {
-    for (;;) {
-      const status = await provider.status(ref, attempt.checkpoint);
-      if (status.progress !== undefined) services.progress(target.step, status.progress);
-      await recordStatus(services, target, status);
-      if (status.state === 'done') return await fetchResult(services, target, provider, status.cost);
-      if (status.state === 'error' || status.state === 'canceled') return;
-      const now = services.port.now();
-      const lost = status.state === 'not_found' || status.state === 'expired';
-      if (now >= deadline || services.interrupted.aborted) throw running(lost ? status.state : undefined);
-      await services.port.sleep(Math.min(pollMs(attempt, status), deadline - now), services.interrupted);
-    }
-  } catch (error) {
-    // An interrupt ends what was being asked; the task goes on without us.
-    if (services.interrupted.aborted && isOfProvider(error)) throw running();
-    throw error;
+  for (;;) {
+    const status = await provider.status(ref, attempt.checkpoint);
+    if (status.progress !== undefined) services.progress(target.step, status.progress);
+    await recordStatus(services, target, status);
+    if (status.state === 'done') return fetchResult(services, target, provider, status.cost);
+    if (status.state === 'error' || status.state === 'canceled') return;
+    const now = services.port.now();
+    const says = status.state === 'not_found' || status.state === 'expired' ? status.state : undefined;
+    if (now >= deadline || services.interrupted.aborted)
+      throw stillRunning(target.episodeId, target.step, attempt.provider, ref, says);
+    await services.port.sleep(Math.min(pollMs(attempt, status), deadline - now), services.interrupted);
   }
 }
-
-/** Also "cannot be started": nothing is started any more. */
-const isOfProvider = (error: unknown): boolean => error instanceof EpisodeError && error.code.startsWith('PROVIDER_');
 
 function pollMs({ sheet }: Attempt, { next_poll_seconds }: RemoteStatus): number {
   const seconds = Math.max(next_poll_seconds ?? 0, sheet.capabilities.min_poll_seconds ?? POLL_SECONDS);

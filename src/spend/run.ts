@@ -98,8 +98,8 @@ async function carryOut(
       progress.bugs.push(error);
       return;
     }
-    // An interrupt ends what was being asked before the claim: nothing came of it, and nothing is to be said.
-    if (services.interrupted.aborted && error.code.startsWith('PROVIDER_') && work.does === 'start') return;
+    // An interrupt ends what was being asked, which is free to ask again. What runs on is said at the end.
+    if (services.interrupted.aborted && error.code.startsWith('PROVIDER_')) return;
     if (error.code === 'FUNDS_REFUSED' && work.does === 'start') progress.broke.add(work.view.step.provider);
     if (error.code === 'ATTEMPT_IN_FLIGHT') progress.verdicts.set(id, 'inflight');
     progress.failures.set(id, error);

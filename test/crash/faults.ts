@@ -81,7 +81,7 @@ export async function give(root: string, key: string, broken?: { fault: string; 
       schedulePlan: null,
       issuedAt: null,
       keyIsStable: null,
-      refuseNew: null,
+      refuseNew: () => null,
     },
   );
   return episode_id;

@@ -31,7 +31,7 @@ it.each<[string, VerbParameters, number]>([
     const say = (): void => {
       struck = true;
     };
-    const { exit, errors } = await runVerb(root, name, {
+    const { exit, errors, document } = await runVerb(root, name, {
       ...parameters,
       fault: { specification: `EIO:before:${operation}`, say },
     });
@@ -41,6 +41,12 @@ it.each<[string, VerbParameters, number]>([
     }
     const said = errors.map(errorText).join('\n');
     if (exit !== 0 && name !== 'doctor') expect(exit, said).toBe(74);
+    // One check that cannot be made hides no other.
+    if (name === 'doctor')
+      expect(document.diagnoses).toHaveProperty(
+        'length',
+        expect.toSatisfy((count) => count >= 7),
+      );
     for (const error of errors) expect(error.hints.length, said).toBeGreaterThan(0);
     expect((await runVerb(root, name, parameters)).exit).toBe(name === 'doctor' ? 78 : 0);
     expect(checkLedger(root, { interrupted: true })).toEqual([]);

@@ -33,7 +33,7 @@ export function requestFor(key: string, week: string): AllocateRequest {
     schedulePlan: null,
     issuedAt: null,
     keyIsStable: null,
-    refuseNew: null,
+    refuseNew: () => null,
   };
 }
 

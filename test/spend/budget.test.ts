@@ -10,7 +10,7 @@ const chained = (count: number, more: Partial<Step> = {}): Step[] =>
   );
 
 describe('a budget', () => {
-  test('is met to the last cent and not passed by the least part of one', async () => {
+  test.concurrent('is met to the last cent and not passed by the least part of one', async () => {
     const house = await makeHouse({ config: { budget: { per_episode: '0.80' } } });
     await house.allocate([...chained(2), step('s3', { needs: ['s2'], ...estimate('0.000000000001') })]);
     const refused = await house.json(13, generate);
@@ -31,7 +31,7 @@ describe('a budget', () => {
     expectWhole(house);
   });
 
-  test('of a week counts all of its episodes, and of an episode only its own', async () => {
+  test.concurrent('of a week counts all of its episodes, and of an episode only its own', async () => {
     const house = await makeHouse({ config: { budget: { per_episode: '0.50', per_week: '0.80' } } });
     for (const key of ['a', 'b', 'c']) await house.allocate([step('s1')], key);
     await house.json(0, ['generate', '2026-W32-0']);
@@ -43,7 +43,7 @@ describe('a budget', () => {
     expectWhole(house);
   });
 
-  test('counts what was possibly charged at its worst case, and nothing that was released', async () => {
+  test.concurrent('counts what was possibly charged at its worst case, and nothing that was released', async () => {
     const house = await makeHouse({
       scenario: { ...SYNC, outcome: { outcome: 'released', reason: 'throttled' } },
       config: { budget: { per_episode: '0.40' } },
@@ -60,7 +60,7 @@ describe('a budget', () => {
     expectWhole(house);
   });
 
-  test('in quantities holds beside the one in money', async () => {
+  test.concurrent('in quantities holds beside the one in money', async () => {
     const caps = { per_episode: { video_seconds: '20' }, per_week: { video_seconds: '30' } };
     const house = await makeHouse({ config: { budget: { per_episode: '20.00', quantities: caps } } });
     const quantity = { video_seconds: '10' };
@@ -77,7 +77,7 @@ describe('a budget', () => {
     expectWhole(house);
   });
 
-  test('that is missing stops all that may cost, with the line to paste, unless the command has a bound of its own', async () => {
+  test.concurrent('that is missing stops all that may cost, with the line to paste, unless the command has a bound of its own', async () => {
     const house = await makeHouse({ config: { budget: undefined } });
     await house.allocate([
       step('s1'),
@@ -98,7 +98,7 @@ describe('a budget', () => {
     expectWhole(house);
   });
 
-  test('is not needed where the adapter itself says that it is free', async () => {
+  test.concurrent('is not needed where the adapter itself says that it is free', async () => {
     const house = await makeHouse({
       scenario: { sheet: { capabilities: { submit: 'sync', pure: true } } },
       config: { budget: undefined },
@@ -111,7 +111,7 @@ describe('a budget', () => {
 });
 
 describe('--max-cost', () => {
-  test('bounds what one command reserves, and not what the next one does', async () => {
+  test.concurrent('bounds what one command reserves, and not what the next one does', async () => {
     const house = await makeHouse();
     await house.allocate(chained(3));
     const refused = await house.json(13, [...generate, '--max-cost', '0.80']);
@@ -126,7 +126,7 @@ describe('--max-cost', () => {
     expectWhole(house);
   });
 
-  test('cannot be kept where nobody says what a step may cost, quantities or not', async () => {
+  test.concurrent('cannot be kept where nobody says what a step may cost, quantities or not', async () => {
     const caps = { per_episode: { seconds: '20' } };
     const house = await makeHouse({ config: { budget: { per_episode: '20.00', quantities: caps } } });
     const { estimate: _none, ...unpriced } = step('s1', { quantity: { seconds: '5' } });
@@ -140,7 +140,7 @@ describe('--max-cost', () => {
 });
 
 describe('a step without an upper bound', () => {
-  test.each<[string, Partial<Step>, object]>([
+  test.concurrent.each<[string, Partial<Step>, object]>([
     ['no price at all', {}, {}],
     ['only a usual price', {}, { estimate: { amount: '0.40', unit: 'USD', basis: 'table' } }],
     ['a price in another unit', estimate('3', 'credits'), {}],
@@ -159,7 +159,7 @@ describe('a step without an upper bound', () => {
     expectWhole(house);
   });
 
-  test('takes the upper bound that its provider names', async () => {
+  test.concurrent('takes the upper bound that its provider names', async () => {
     const scenario = { ...SYNC, price: '0.10', estimate: { amount: '0.10', max: '0.25', unit: 'USD', basis: 'table' } };
     const house = await makeHouse({ scenario, config: { budget: { per_episode: '0.24' } } });
     const { estimate: _none, ...bare } = step('s1');
@@ -169,7 +169,7 @@ describe('a step without an upper bound', () => {
   });
 });
 
-test('what is charged in another unit keeps its worst case in the budget, and the sums of units apart', async () => {
+test.concurrent('what is charged in another unit keeps its worst case in the budget, and the sums of units apart', async () => {
   const house = await makeHouse({
     scenario: { status: ['done'], cost: { amount: '12', unit: 'credits', basis: 'reported', final: true } },
     config: { budget: { per_episode: '0.50' } },
@@ -181,7 +181,7 @@ test('what is charged in another unit keeps its worst case in the budget, and th
   expectWhole(house);
 });
 
-test('eight commands at once never pass the edge of a budget', async () => {
+test.concurrent('eight commands at once never pass the edge of a budget', async () => {
   const house = await makeHouse({ config: { budget: { per_episode: '20.00', per_week: '1.20' } } });
   const ids: string[] = [];
   for (let index = 0; index < 8; index += 1) ids.push(await house.allocate([step('s1')], `release-${index}`));
@@ -191,7 +191,7 @@ test('eight commands at once never pass the edge of a budget', async () => {
   expectWhole(house);
 });
 
-test('two commands at once send each step of an episode once', async () => {
+test.concurrent('two commands at once send each step of an episode once', async () => {
   const house = await makeHouse();
   await house.allocate(['a', 'b', 'c', 'd'].map((id) => step(id)));
   const runs = await Promise.all([house.run(generate), house.run(generate), house.run(generate)]);
@@ -203,7 +203,7 @@ test('two commands at once send each step of an episode once', async () => {
   expectWhole(house);
 });
 
-test('two commands that fetch one result at once leave one take and nothing else', async () => {
+test.concurrent('two commands that fetch one result at once leave one take and nothing else', async () => {
   const house = await makeHouse({ scenario: { status: ['running'] } });
   await house.allocate([step('s1')]);
   await house.json(75, [...generate, '--wait', '0s']);

@@ -4,7 +4,7 @@ import { expectWhole, ID, makeHouse, SYNC, step } from './rig.ts';
 /** Every verb that may spend, with what it needs to get as far as it can. */
 const dry = (...args: string[]): string[] => [...args, '--dry-run'];
 
-test('a dry run of a first generate says what would be started at which price, and touches nothing', async () => {
+test.concurrent('a dry run of a first generate says what would be started at which price, and touches nothing', async () => {
   const house = await makeHouse({ config: { budget: { per_episode: '0.80' } } });
   await house.allocate([
     step('s1'),
@@ -44,7 +44,7 @@ test('a dry run of a first generate says what would be started at which price, a
   expectWhole(house);
 });
 
-test('a dry run of the verbs after it touches nothing either, whatever state the steps are in', async () => {
+test.concurrent('a dry run of the verbs after it touches nothing either, whatever state the steps are in', async () => {
   const house = await makeHouse();
   await house.allocate([
     step('gate', { review: true }),
@@ -88,7 +88,7 @@ test('a dry run of the verbs after it touches nothing either, whatever state the
 });
 
 describe('a dry run of a step whose provider cannot be asked', () => {
-  test('says so, and sends nothing', async () => {
+  test.concurrent('says so, and sends nothing', async () => {
     const house = await makeHouse({ scenario: { ...SYNC, at: { start: 'exit:1' } } });
     await house.allocate([step('s1')]);
     const ran = await house.run([...dry('generate', ID), '--json']);
@@ -100,7 +100,7 @@ describe('a dry run of a step whose provider cannot be asked', () => {
   });
 });
 
-test('a plan is priced without an episode, and nothing is written', async () => {
+test.concurrent('a plan is priced without an episode, and nothing is written', async () => {
   const house = await makeHouse();
   const file = house.writePlan([step('s1'), step('s2', { estimate: { amount: '0.25', unit: 'USD' } })]);
   const before = house.tree();

@@ -5,7 +5,7 @@ import { expectWhole, ID, makeHouse, SYNC, step } from './rig.ts';
 
 const gated = [step('s1', { review: true, params: { text: 'one' } }), step('s2', { needs: ['s1'] })];
 
-test('generate goes up to a gate and says how to go on; a second one sends nothing', async () => {
+test.concurrent('generate goes up to a gate and says how to go on; a second one sends nothing', async () => {
   const house = await makeHouse();
   await house.allocate(gated);
   const first = await house.json(0, ['generate', ID]);
@@ -35,7 +35,7 @@ test('generate goes up to a gate and says how to go on; a second one sends nothi
   expectWhole(house);
 });
 
-test('approve binds what the person saw, and nothing else', async () => {
+test.concurrent('approve binds what the person saw, and nothing else', async () => {
   const house = await makeHouse();
   await house.allocate(gated);
   await house.json(0, ['generate', ID]);
@@ -61,7 +61,7 @@ test('approve binds what the person saw, and nothing else', async () => {
   expectWhole(house);
 });
 
-test('an approved output that changed on the disk is not paid on', async () => {
+test.concurrent('an approved output that changed on the disk is not paid on', async () => {
   const house = await makeHouse();
   await house.allocate([gated[0]!, step('s2', { inputs: [{ name: 'line', step: 's1' }] })]);
   await house.json(0, ['generate', ID]);
@@ -80,7 +80,7 @@ test('an approved output that changed on the disk is not paid on', async () => {
 describe('several gates', () => {
   const both = [step('s1', { review: true }), step('s2', { review: true, params: { text: 'two' } })];
 
-  test('are not approved by one word, and each is named with its command', async () => {
+  test.concurrent('are not approved by one word, and each is named with its command', async () => {
     const house = await makeHouse();
     await house.allocate(both);
     await house.json(0, ['generate', ID]);
@@ -102,7 +102,7 @@ describe('several gates', () => {
   });
 });
 
-test('what cannot be approved says why', async () => {
+test.concurrent('what cannot be approved says why', async () => {
   const house = await makeHouse();
   await house.allocate(gated);
   expect((await house.json(14, ['approve', ID])).error?.message).toBe(`nothing of ${ID} waits for approval`);
@@ -122,7 +122,7 @@ test('what cannot be approved says why', async () => {
   expectWhole(house);
 });
 
-test('a rejected take is kept with its reason, and only a retry makes another one', async () => {
+test.concurrent('a rejected take is kept with its reason, and only a retry makes another one', async () => {
   const house = await makeHouse();
   await house.allocate(gated);
   await house.json(0, ['generate', ID]);
@@ -150,7 +150,7 @@ test('a rejected take is kept with its reason, and only a retry makes another on
   expectWhole(house);
 });
 
-test('an episode without a plan, and a step that waits, say what is missing', async () => {
+test.concurrent('an episode without a plan, and a step that waits, say what is missing', async () => {
   const house = await makeHouse();
   await house.run(['allocate', '--key', 'bare', '--week', '2026-W32']);
   expect((await house.json(14, ['generate', ID])).error).toMatchObject({

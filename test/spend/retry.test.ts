@@ -8,7 +8,7 @@ const UNKNOWN = { ...SYNC, at: { 'submit.after_charge': 'die' } };
 
 const retry = (reason: string, ...more: string[]) => ['retry', ID, '--step', 's1', '--reason', reason, ...more];
 
-test('a definite failure is sent again by retry only, once for each reason', async () => {
+test.concurrent('a definite failure is sent again by retry only, once for each reason', async () => {
   const house = await makeHouse({ scenario: REFUSED });
   await house.allocate([step('s1')]);
   const failed = await house.json(12, ['generate', ID]);
@@ -40,7 +40,7 @@ test('a definite failure is sent again by retry only, once for each reason', asy
   expectWhole(house);
 });
 
-test('after a rejection the takes stay, and a used reason pays nothing again', async () => {
+test.concurrent('after a rejection the takes stay, and a used reason pays nothing again', async () => {
   const house = await makeHouse();
   await house.allocate([step('s1', { params: { text: 'one' } })]);
   await house.json(0, ['generate', ID]);
@@ -61,7 +61,7 @@ test('after a rejection the takes stay, and a used reason pays nothing again', a
   expectWhole(house);
 });
 
-test('an unknown outcome is never retried, and a written-off one is, once', async () => {
+test.concurrent('an unknown outcome is never retried, and a written-off one is, once', async () => {
   const house = await makeHouse({ scenario: UNKNOWN });
   await house.allocate([step('s1')]);
   await house.json(11, ['generate', ID]);
@@ -82,7 +82,7 @@ test('an unknown outcome is never retried, and a written-off one is, once', asyn
   expectWhole(house);
 });
 
-test('retry of what was never tried, waits, or is not there says so', async () => {
+test.concurrent('retry of what was never tried, waits, or is not there says so', async () => {
   const house = await makeHouse();
   await house.allocate([step('s1'), step('s2', { needs: ['s1'] })]);
   expect((await house.json(14, retry('x'))).error).toMatchObject({
@@ -105,7 +105,7 @@ test('retry of what was never tried, waits, or is not there says so', async () =
   expectWhole(house);
 });
 
-test('a retry that bought nothing may be asked for again with the same reason', async () => {
+test.concurrent('a retry that bought nothing may be asked for again with the same reason', async () => {
   const house = await makeHouse({ scenario: REFUSED });
   await house.allocate([step('s1')]);
   await house.json(12, ['generate', ID]);
@@ -127,7 +127,7 @@ describe('a changed plan', () => {
     ...more.map((args) => step(...args)),
   ];
 
-  test('makes stale what it changes and all that was made of it; nothing is paid until a person retries', async () => {
+  test.concurrent('makes stale what it changes and all that was made of it; nothing is paid until a person retries', async () => {
     const house = await makeHouse();
     const follows: Parameters<typeof step> = ['s2', { inputs: [{ name: 'line', step: 's1' }] }];
     await house.allocate(plan('one', follows));
@@ -147,7 +147,7 @@ describe('a changed plan', () => {
     expectWhole(house);
   });
 
-  test('is refused for a step that is unknown, and taken for all others', async () => {
+  test.concurrent('is refused for a step that is unknown, and taken for all others', async () => {
     const house = await makeHouse({ scenario: UNKNOWN });
     await house.allocate(plan('one'));
     await house.json(11, ['generate', ID]);
@@ -164,7 +164,7 @@ describe('a changed plan', () => {
     expectWhole(house);
   });
 
-  test('leaves steps out: they are skipped, their takes and costs stay', async () => {
+  test.concurrent('leaves steps out: they are skipped, their takes and costs stay', async () => {
     const house = await makeHouse();
     await house.allocate(plan('one', ['s2']));
     await house.json(0, ['generate', ID]);
@@ -180,7 +180,7 @@ describe('a changed plan', () => {
     expectWhole(house);
   });
 
-  test('of an episode that is not there is not even read', async () => {
+  test.concurrent('of an episode that is not there is not even read', async () => {
     const house = await makeHouse();
     expect((await house.json(66, ['plan', '2026-W32-7', '--file', 'nowhere.json'])).error?.code).toBe(
       'EPISODE_NOT_FOUND',
@@ -199,7 +199,7 @@ describe('reassemble', () => {
     step('film', { provider: 'assembly', kind: 'video', needs: ['clip'] }),
   ];
 
-  test('makes a new revision of what changed, keeps the old one, and replays when nothing did', async () => {
+  test.concurrent('makes a new revision of what changed, keeps the old one, and replays when nothing did', async () => {
     const house = await makeHouse();
     await house.allocate(filmed('one'));
     await house.json(0, ['generate', ID]);
@@ -248,7 +248,7 @@ describe('reassemble', () => {
     expectWhole(house);
   });
 
-  test('needs an assembly in the plan, and all of its clips', async () => {
+  test.concurrent('needs an assembly in the plan, and all of its clips', async () => {
     const house = await makeHouse();
     await house.allocate([step('s1')]);
     expect((await house.json(14, ['reassemble', ID])).error).toMatchObject({

@@ -28,6 +28,9 @@ export const step = (id: string, more: Partial<Step> = {}): Step => ({
   ...more,
 });
 
+/** A step whose submission and task go by a scenario of their own. */
+export const scripted = (id: string, scenario: object) => step(id, { params: { scenario } });
+
 interface Submission {
   attempt_id: string;
   client_ref: string;

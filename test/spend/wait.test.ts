@@ -3,7 +3,7 @@ import { expectWhole, ID, makeHouse, SYNC, step, until } from './rig.ts';
 
 const wait = (...more: string[]) => ['wait', ID, ...more];
 
-test('wait ends when the episode is complete, whoever completes it', async () => {
+test.concurrent('wait ends when the episode is complete, whoever completes it', async () => {
   const house = await makeHouse({ scenario: { status: ['running'] } });
   await house.allocate([step('s1')]);
   await house.json(75, ['generate', ID, '--wait', '0s']);
@@ -16,7 +16,7 @@ test('wait ends when the episode is complete, whoever completes it', async () =>
   expectWhole(house);
 });
 
-test('wait for an approval ends at the gate, and wait for completion does not', async () => {
+test.concurrent('wait for an approval ends at the gate, and wait for completion does not', async () => {
   const house = await makeHouse();
   await house.allocate([step('s1', { review: true })]);
   await house.json(0, ['generate', ID]);
@@ -32,7 +32,7 @@ test('wait for an approval ends at the gate, and wait for completion does not', 
   expectWhole(house);
 });
 
-test('wait does not wait for what only a person ends', async () => {
+test.concurrent('wait does not wait for what only a person ends', async () => {
   const house = await makeHouse({ scenario: { ...SYNC, at: { 'submit.after_charge': 'exit:1' } } });
   await house.allocate([step('s1')]);
   await house.json(11, ['generate', ID]);
@@ -49,7 +49,7 @@ test('wait does not wait for what only a person ends', async () => {
   expectWhole(house);
 });
 
-test('wait interrupted dies by the signal', async () => {
+test.concurrent('wait interrupted dies by the signal', async () => {
   const house = await makeHouse();
   await house.allocate([step('s1')]);
   const { child, done } = house.start(wait('--json'), { prefix: [] });

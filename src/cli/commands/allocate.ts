@@ -108,7 +108,7 @@ async function typed(context: Context, config: Config, key: string, asked: Asked
     slot: asked.slot && ('date' in asked.slot ? asked.slot.date : rfc3339(asked.slot.atMs)),
     timeZone: config.time_zone,
     schedulePlan: null,
-    refuseNew: (await refusalOf(key, asked, context)) ?? refusalOfGiven(asked, config),
+    refuseNew: async () => (await refusalOf(key, asked, context)) ?? refusalOfGiven(asked, config),
   };
 }
 
@@ -150,7 +150,7 @@ async function scheduled(context: Context, config: Config, name: string, asked: 
     slot: derived.slot,
     timeZone: named.zone,
     schedulePlan: plan?.plan ?? null,
-    refuseNew: contradiction(asked, derived.week) ?? refusalOfGiven(asked, config) ?? plan?.refusal ?? null,
+    refuseNew: () => contradiction(asked, derived.week) ?? refusalOfGiven(asked, config) ?? plan?.refusal ?? null,
   };
 }
 
