@@ -113,7 +113,6 @@ const Approval = z.looseObject({
   by: z.string(),
   at: timestamp,
 });
-type Approval = z.infer<typeof Approval>;
 
 const Event = z.looseObject({ at: timestamp, by: z.string(), event: z.string() });
 export type Event = z.infer<typeof Event>;

@@ -1,15 +1,23 @@
-import { describe, expect, test } from 'vitest';
+import { afterAll, describe, expect, test } from 'vitest';
 import type { Ran } from '../rig.ts';
 import { expectWhole, type House, ID, makeHouse, SILENT, SYNC, step, until } from './rig.ts';
 
 const generate = ['generate', ID];
 const once = (point: string) => ({ at: { [point]: { do: 'hang', times: 1 } } });
 
+/** Adapters that stand still until somebody ends them. */
+const left = new Set<number>();
+afterAll(() => {
+  for (const pid of left) killAdapter(pid);
+});
+
 /** Starts `generate`, and returns once the adapter stands still at `point`. */
 async function standAt(house: House, point: string) {
   const started = house.start([...generate, '--json']);
   await until(() => house.fired(point).length === 1, `the adapter reaches ${point}`);
-  return { ...started, adapter: house.fired(point)[0]!.pid };
+  const adapter = house.fired(point)[0]!.pid;
+  left.add(adapter);
+  return { ...started, adapter };
 }
 
 async function killed({ child, done }: { child: { kill(signal: NodeJS.Signals): unknown }; done: Promise<Ran> }) {
@@ -18,7 +26,10 @@ async function killed({ child, done }: { child: { kill(signal: NodeJS.Signals): 
 }
 
 /** Its whole process group. */
-const killAdapter = (pid: number): unknown => process.kill(-pid, 'SIGKILL');
+function killAdapter(pid: number): void {
+  left.delete(pid);
+  process.kill(-pid, 'SIGKILL');
+}
 
 interface Case {
   point: string;

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { expectWhole, ID, makeHouse, SYNC, step, until } from './rig.ts';
+import { expectWhole, ID, makeHouse, SYNC, step } from './rig.ts';
 
 const wait = (...more: string[]) => ['wait', ID, ...more];
 
@@ -46,17 +46,5 @@ test.concurrent('wait does not wait for what only a person ends', async () => {
   );
   await house.json(0, ['close', ID, '--reason', 'enough']);
   expect((await house.json(14, wait())).error?.code).toBe('EPISODE_CLOSED');
-  expectWhole(house);
-});
-
-test.concurrent('wait interrupted dies by the signal', async () => {
-  const house = await makeHouse();
-  await house.allocate([step('s1')]);
-  const { child, done } = house.start(wait('--json'), { prefix: [] });
-  // It holds no lock and writes nothing: being asked a second time by now is all that can be seen of it.
-  await until(() => child.pid !== undefined, 'it runs');
-  await new Promise((resolve) => setTimeout(resolve, 300));
-  child.kill('SIGTERM');
-  expect((await done).signal).toBe('SIGTERM');
   expectWhole(house);
 });
