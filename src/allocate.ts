@@ -8,6 +8,7 @@ import type { Key, Ledger } from './model/ledger.ts';
 import type { Plan } from './model/plan.ts';
 import { deriveStatus, withDerived } from './model/status.ts';
 import type { Port } from './port.ts';
+import { readLedger } from './record.ts';
 import { ref, type Store, type Transaction, type View } from './store/store.ts';
 
 /** Who asks for an episode, and for which week. Validated by the command line. */
@@ -72,8 +73,7 @@ interface Named {
 }
 
 async function nameKey(view: View, request: AllocateRequest): Promise<Named> {
-  const ledger = await view.get(ref('ledger', ''));
-  if (!ledger) throw ledgerIncomplete(view.nameOf(ref('ledger', '')), `${view.nameOf(ref('ledger', ''))} is missing`);
+  const ledger = await readLedger(view);
   return { ledger, hash: fingerprint({ show: ledger.show, source: request.source, key: request.key }) };
 }
 

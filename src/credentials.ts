@@ -31,7 +31,7 @@ function readSecret(file: string, kind: 'given' | 'own'): string | null {
     if (kind === 'own' && (statSync(file).mode & 0o077) !== 0) {
       throw new EpisodeError('CREDENTIAL_EXPOSED', `${file} can be read by others; it is not used`, {
         subject: file,
-        hints: [`chmod 600 ${file}          and change the key at the provider if somebody may have read it`],
+        hints: [`chmod 600 ${file}  # and change the key at the provider if somebody may have read it`],
       });
     }
     return readFileSync(file, 'utf8').trim() || null;

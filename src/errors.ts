@@ -150,7 +150,7 @@ export const recordDamaged = (file: string, fault: string, cause?: unknown): Epi
     subject: file,
     hints: [
       `nothing was changed; put the file back from a backup: cp -p BACKUP/${file} ${file}`,
-      'episode doctor          names every damaged record',
+      'episode doctor  # names every damaged record',
     ],
     cause,
   });
@@ -161,14 +161,14 @@ export const formatNewer = (file: string, format: unknown): EpisodeError =>
     `${file} has format ${String(format)}, newer than this program (format 1) can read`,
     {
       subject: file,
-      hints: ['use the newer episode that wrote it: npm install --global episode@latest'],
+      hints: ['use the newer episode that wrote it; it never reads back into this one'],
     },
   );
 
 export const ledgerDamaged = (file: string, fault: string, hint = 'put state/ back from a backup'): EpisodeError =>
   new EpisodeError('LEDGER_DAMAGED', `the ledger is damaged at ${file}: ${fault}`, {
     subject: file,
-    hints: [`nothing was changed; ${hint}`, 'episode doctor          names every damaged record'],
+    hints: [`nothing was changed; ${hint}`, 'episode doctor  # names every damaged record'],
   });
 
 export const ledgerIncomplete = (file: string, fault: string, ...hints: string[]): EpisodeError =>
@@ -241,10 +241,7 @@ export function afterTheLink(error: EpisodeError, recorded: 'maybe' | 'yes'): Ep
   const [ending, hint] =
     recorded === 'maybe'
       ? ['it may have been recorded', 'run the same command again: it is safe']
-      : [
-          'it is recorded, and the next command finishes it',
-          'episode doctor          says what has to be mended first',
-        ];
+      : ['it is recorded, and the next command finishes it', 'episode doctor  # says what has to be mended first'];
   return new EpisodeError(error.exit === 75 ? error.code : 'IO_ERROR', `${said}; ${ending}`, {
     ...(error.subject !== null && { subject: error.subject }),
     hints: [hint],
@@ -290,7 +287,7 @@ export const keyInOtherWeek = (key: string, episodeId: string, recorded: string,
     {
       subject: key,
       hints: [
-        `episode show ${episodeId}          it is the same release: leave the week out, or give ${recorded}`,
+        `episode show ${episodeId}  # it is the same release: leave the week out, or give ${recorded}`,
         'use another key if a second release is meant',
       ],
       details: { episode_id: episodeId, recorded, asked },
@@ -301,7 +298,7 @@ export const keyInputMismatch = (key: string, episodeId: string, differing: stri
   new EpisodeError('KEY_INPUT_MISMATCH', `key "${key}" made ${episodeId} with another ${differing.join(' and ')}`, {
     subject: key,
     hints: [
-      `episode show ${episodeId}          leave out what differs to get this episode`,
+      `episode show ${episodeId}  # leave out what differs to get this episode`,
       'use another key if a second release is meant',
     ],
     details: { episode_id: episodeId, differing },
@@ -326,13 +323,13 @@ export const clockBehind = (now: string, head: string): EpisodeError =>
 export const episodeNotFound = (episodeId: string): EpisodeError =>
   new EpisodeError('EPISODE_NOT_FOUND', `there is no episode ${episodeId}`, {
     subject: episodeId,
-    hints: ['episode list --all', 'episode allocate --key K          makes one'],
+    hints: ['episode list --all', 'episode allocate --key K  # makes one'],
   });
 
 export const episodeClosed = (episodeId: string, closed: { by: string; at: string; reason: string }): EpisodeError =>
   new EpisodeError('EPISODE_CLOSED', `${episodeId} was closed by ${closed.by} at ${closed.at}: ${closed.reason}`, {
     subject: episodeId,
-    hints: [`episode show ${episodeId}`, 'episode allocate --key K          makes another one'],
+    hints: [`episode show ${episodeId}`, 'episode allocate --key K  # makes another one'],
   });
 
 // Plans and steps ----------------------------------------------------------------------------------------------------
@@ -346,7 +343,7 @@ export const planMissing = (episodeId: string): EpisodeError =>
 export const planInvalid = (file: string, faults: string[]): EpisodeError =>
   new EpisodeError('PLAN_INVALID', `${file} is not a plan that can be carried out: ${faults.join('; ')}`, {
     subject: file,
-    hints: [`episode plan --file ${file}          validates and prices it, and changes nothing`],
+    hints: [`episode plan --file ${file}  # validates and prices it, and changes nothing`],
     details: { faults },
   });
 
@@ -370,11 +367,15 @@ export const stepNotReady = (episodeId: string, step: string, why: string, ...hi
   });
 
 export const attemptInFlight = (episodeId: string, step: string, attemptId: string, who: string): EpisodeError =>
-  new EpisodeError('ATTEMPT_IN_FLIGHT', `step ${step} of ${episodeId} is being sent by ${who}; nothing was sent`, {
-    subject: `${episodeId}/${step}`,
-    hints: [`episode wait ${episodeId}`],
-    details: { attempt_id: attemptId },
-  });
+  new EpisodeError(
+    'ATTEMPT_IN_FLIGHT',
+    `step ${step} of ${episodeId} is being sent by ${who}; this command sent nothing`,
+    {
+      subject: `${episodeId}/${step}`,
+      hints: [`episode wait ${episodeId}`],
+      details: { attempt_id: attemptId },
+    },
+  );
 
 /** This command stood still for so long that another one took it for dead, and may have acted on that. */
 export const claimGivenUp = (episodeId: string, step: string, attemptId: string): EpisodeError =>
@@ -401,7 +402,7 @@ export const stillRunning = (
     `step ${step} of ${episodeId} is still running at ${provider}, ref ${ref}${says ? ` (${provider} says: ${says})` : ''}`,
     {
       subject: `${episodeId}/${step}`,
-      hints: [`episode generate ${episodeId}          goes on waiting, and pays nothing again`],
+      hints: [`episode generate ${episodeId}  # goes on waiting, and pays nothing again`],
       details: { ref },
     },
   );
@@ -412,7 +413,7 @@ export const outcomeUnknown = (episodeId: string, step: string, provider: string
     `step ${step} of ${episodeId}: ${provider} may have accepted and charged it, and no answer says so (${reason}); it is held`,
     {
       subject: `${episodeId}/${step}`,
-      hints: waysOut(episodeId, step, provider).map(({ command, means }) => `${command}          ${means}`),
+      hints: waysOut(episodeId, step, provider).map(({ command, means }) => `${command}  # ${means}`),
     },
   );
 
@@ -433,12 +434,12 @@ export const retryCommand = (episodeId: string, step: string): string =>
 export const stepFailed = (episodeId: string, step: string, provider: string, why: string): EpisodeError =>
   new EpisodeError('STEP_FAILED', `step ${step} of ${episodeId} failed at ${provider}: ${why}`, {
     subject: `${episodeId}/${step}`,
-    hints: [`${retryCommand(episodeId, step)}          pays once more`],
+    hints: [`${retryCommand(episodeId, step)}  # pays once more`],
   });
 
 /** Definite, and by a person: `why` is "it was rejected by mika: six fingers". */
 export const stepGivenUp = (episodeId: string, step: string, why: string): EpisodeError =>
-  stepNotReady(episodeId, step, why, `${retryCommand(episodeId, step)}          pays once more`);
+  stepNotReady(episodeId, step, why, `${retryCommand(episodeId, step)}  # pays once more`);
 
 export const artifactChanged = (path: string, recorded: string, found: string): EpisodeError =>
   new EpisodeError('ARTIFACT_CHANGED', `${path} is not what was recorded (${recorded.slice(0, 12)}…): ${found}`, {
@@ -451,10 +452,7 @@ export const artifactChanged = (path: string, recorded: string, found: string): 
 export const budgetExceeded = (what: string, details: Record<string, unknown>): EpisodeError =>
   new EpisodeError('BUDGET_EXCEEDED', `${what}; nothing was sent`, {
     subject: 'budget',
-    hints: [
-      'episode cost          shows what counts',
-      'raise the budget in pipeline.json, or close what is not needed',
-    ],
+    hints: ['episode cost  # shows what counts', 'raise the budget in pipeline.json, or close what is not needed'],
     details,
   });
 
@@ -544,7 +542,7 @@ export function inputUnreadable(name: string, cause: unknown): unknown {
   if (!isErrno(cause)) return cause;
   const why = READABLE[cause.code] ?? cause.code;
   if (['EACCES', 'EPERM'].includes(cause.code)) {
-    const hints = [`ls -l ${name}          shows who may`];
+    const hints = [`ls -l ${name}  # shows who may`];
     return new EpisodeError('NOT_PERMITTED', `${name} cannot be read: ${why}`, { subject: name, hints, cause });
   }
   if (!['ENOENT', 'ENOTDIR', 'EISDIR', 'ENAMETOOLONG', 'ELOOP'].includes(cause.code)) return diskError(cause, name);

@@ -26,11 +26,14 @@ export function createNodePort({ command, now = Date.now }: NodePortOptions): Po
     random,
     sleep: (ms, signal) =>
       new Promise((resolve) => {
-        const timer = setTimeout(resolve, ms);
-        signal?.addEventListener('abort', () => {
+        const wake = (): void => {
           clearTimeout(timer);
+          signal?.removeEventListener('abort', wake);
           resolve();
-        });
+        };
+        const timer = setTimeout(wake, ms);
+        signal?.addEventListener('abort', wake);
+        if (signal?.aborted) wake();
       }),
     get self() {
       self ??= identify(process.pid);

@@ -2,9 +2,18 @@ import canonicalize from 'canonicalize';
 import { episodeNotFound, ledgerIncomplete } from './errors.ts';
 import type { CostRow, Episode, Event, HistoryRecord, Total } from './model/episode.ts';
 import { weekOfEpisode } from './model/episode-id.ts';
+import type { Ledger } from './model/ledger.ts';
 import { add } from './model/money.ts';
 import { deliverables, viewSteps, withDerived } from './model/status.ts';
 import { ref, type Transaction, type View } from './store/store.ts';
+
+/** Which ledger this is. Throws `LEDGER_INCOMPLETE` (65) when its record is lost: nothing is created or changed then. */
+export async function readLedger(view: View): Promise<Ledger> {
+  const name = ref('ledger', '');
+  const ledger = await view.get(name);
+  if (!ledger) throw ledgerIncomplete(view.nameOf(name), `${view.nameOf(name)} is missing`);
+  return ledger;
+}
 
 /** The record of an episode that must exist. Throws `EPISODE_NOT_FOUND` (66), `LEDGER_INCOMPLETE` (65) if it was lost. */
 export async function readEpisode(view: View, episodeId: string): Promise<Episode> {
@@ -21,6 +30,7 @@ export async function readEpisode(view: View, episodeId: string): Promise<Episod
  * transaction; so does every later deliverable of a complete episode.
  */
 export async function saveEpisode(transaction: Transaction, changed: Episode, event: Event): Promise<Episode> {
+  await readLedger(transaction);
   let episode = withDerived({ ...changed, revision: changed.revision + 1, events: [...changed.events, event] });
   if (episode.status === 'complete') {
     episode = { ...episode, completed_at: episode.completed_at ?? event.at };
@@ -37,11 +47,22 @@ async function enterHistory(transaction: Transaction, episode: Episode): Promise
   const record = { ...before, ...historyRecord(episode) };
   if (before && canonicalize(before) === canonicalize(record)) return;
   const others = (group?.episodes ?? []).filter((other) => other.episode_id !== episode.episode_id);
+  await refuseLostHistory(transaction, episode, new Set(others.map((other) => other.episode_id)));
   transaction.put(name, {
     ...(group ?? { format: 1, week_id: episode.week_id }),
     revision: (group?.revision ?? 0) + 1,
     episodes: [...others, record].sort((a, b) => a.sequence - b.sequence),
   });
+}
+
+/** A group that was lost must not be begun anew without the episodes that were complete before. */
+async function refuseLostHistory(transaction: Transaction, episode: Episode, kept: ReadonlySet<string>): Promise<void> {
+  const file = transaction.nameOf(ref('history', episode.week_id));
+  for (const id of await transaction.list('episode', episode.week_id)) {
+    if (id === episode.episode_id || kept.has(id)) continue;
+    if ((await readEpisode(transaction, id)).completed_at === null) continue;
+    throw ledgerIncomplete(file, `${id} is complete, and ${file} does not hold it`);
+  }
 }
 
 /** What the week's history says of a complete episode. */

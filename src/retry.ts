@@ -74,7 +74,7 @@ function refusalOf(episodeId: string, view: StepView): EpisodeError {
       episodeId,
       id,
       'it succeeded, and retrying pays again',
-      `episode reject ${episodeId} --step ${id} --reason "…"          then it can be retried`,
+      `episode reject ${episodeId} --step ${id} --reason "…"  # then it can be retried`,
     );
   }
   return stepNotReady(

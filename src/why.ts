@@ -1,7 +1,7 @@
 import { EpisodeError } from './errors.ts';
 import { fingerprint } from './fingerprint.ts';
 import type { Episode } from './model/episode.ts';
-import { readEpisode } from './record.ts';
+import { readEpisode, readLedger } from './record.ts';
 import { ref, type Store } from './store/store.ts';
 
 /** Why an episode exists: the key that made it, when, by whom, and from what its week follows. */
@@ -19,19 +19,19 @@ export interface Why {
 
 /** Throws `EPISODE_NOT_FOUND` (66). */
 export const whyEpisode = (store: Store, episodeId: string): Promise<Why> =>
-  store.view(async (view) => explain(await readEpisode(view, episodeId), (await view.get(ref('ledger', '')))!.show));
+  store.view(async (view) => explain(await readEpisode(view, episodeId), (await readLedger(view)).show));
 
 /** By allocation key, whatever its source; a typed key first. Throws `KEY_NOT_FOUND` (66). */
 export const whyKey = (store: Store, key: string): Promise<Why> =>
   store.view(async (view) => {
-    const { show } = (await view.get(ref('ledger', '')))!;
+    const { show } = await readLedger(view);
     for (const source of ['typed', 'schedule']) {
       const known = await view.get(ref('key', fingerprint({ show, source, key })));
       if (known) return explain(await readEpisode(view, known.episode_id), show);
     }
     throw new EpisodeError('KEY_NOT_FOUND', `no episode has the key "${key}"`, {
       subject: key,
-      hints: ['episode list --all', `episode allocate --key '${key.replaceAll("'", `'\\''`)}'          makes one`],
+      hints: ['episode list --all', `episode allocate --key '${key.replaceAll("'", `'\\''`)}'  # makes one`],
     });
   });
 

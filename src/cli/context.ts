@@ -127,7 +127,7 @@ function findRoot(given: string | null, env: NodeJS.ProcessEnv, cwd: string): st
 const notAShow = (message: string, directory: string): EpisodeError =>
   new EpisodeError('NOT_A_SHOW', message, {
     subject: directory,
-    hints: ['name the show: --root DIR, or EPISODE_ROOT=DIR', 'episode init --time-zone ZONE          makes one here'],
+    hints: ['name the show: --root DIR, or EPISODE_ROOT=DIR', 'episode init --time-zone ZONE  # makes one here'],
   });
 
 /** Root included: files of another user are what nobody notices until the scheduler cannot write. */

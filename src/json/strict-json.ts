@@ -7,8 +7,12 @@ import { isErrno } from '../errors.ts';
 export async function parseStrict(bytes: Uint8Array): Promise<unknown> {
   const text = decode(bytes);
   const value = parse(text);
+  const written = format(value);
+  // `JSON.stringify` escapes nothing but lone surrogates this way: half a character that no UTF-8 can hold.
+  const half = /(?<!\\)(?:\\\\)*\\u(d[89a-f][0-9a-f]{2})/.exec(written);
+  if (half) throw new Error(`it holds half a character (\\u${half[1]})`);
   // What this program wrote comes back to the letter, and then nothing can have been lost in between.
-  if (format(value) === text) return value;
+  if (written === text) return value;
   const { findLoss } = await import('./json-loss.ts');
   const loss = findLoss(text);
   if (loss) throw new Error(loss);

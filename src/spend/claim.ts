@@ -6,8 +6,8 @@ import type { Attempt, CostRow, Episode, InputRecord } from '../model/episode.ts
 import type { Step } from '../model/plan.ts';
 import type { Sheet } from '../model/sheet.ts';
 import { resolveInputs, type StepView, viewSteps } from '../model/status.ts';
-import { readEpisode, saveEpisode } from '../record.ts';
-import { ref, type Transaction, type View } from '../store/store.ts';
+import { readEpisode, readLedger, saveEpisode } from '../record.ts';
+import type { Transaction, View } from '../store/store.ts';
 import { idsOf } from './attempts.ts';
 import { isFree, type Quote, refusePurchase } from './budget.ts';
 import type { SpendServices } from './spend-services.ts';
@@ -84,9 +84,9 @@ async function decideClaim(
   const rows = purchase.free ? NOTHING : await promised(transaction, episode, config);
   const refusal = refusePurchase(purchase, { ...rows, run }, config, request.maxCost);
   if (refusal) throw refusal;
-  const ledger = await transaction.get(ref('ledger', ''));
+  const ledger = await readLedger(transaction);
   const at = port.now();
-  const attempt = newAttempt(request, idsOf(ledger!.ledger_id, episode.episode_id, step.id, attempts.length + 1), {
+  const attempt = newAttempt(request, idsOf(ledger.ledger_id, episode.episode_id, step.id, attempts.length + 1), {
     number: attempts.length + 1,
     at,
     by: port.user,

@@ -56,7 +56,7 @@ export function standingOf(view: StepView, episodeId: string): EpisodeError | nu
 function nothingBought({ outcome, provider }: Attempt, episodeId: string, step: string): EpisodeError {
   const why = outcome?.message ?? outcome?.reason ?? 'it was not sent';
   const subject = `${episodeId}/${step}`;
-  const hints = [`episode generate ${episodeId}          the same command later is safe`];
+  const hints = [`episode generate ${episodeId}  # the same command later is safe`];
   switch (outcome?.reason) {
     case 'insufficient_funds':
       return insufficientFunds(episodeId, step, provider);

@@ -124,8 +124,8 @@ function withWaysOut(error: unknown, { episodeId, step }: Target): unknown {
 }
 
 const resultHints = (episodeId: string, step: string): string[] => [
-  `episode reconcile ${episodeId} --step ${step}          asks for it again; free`,
-  `episode settle ${episodeId} --step ${step} --write-off --evidence "…"          gives it up; then: episode retry`,
+  `episode reconcile ${episodeId} --step ${step}  # asks for it again; free`,
+  `episode settle ${episodeId} --step ${step} --write-off --evidence "…"  # gives it up; then: episode retry`,
 ];
 
 const expired = ({ episodeId, step, attempt }: Target): EpisodeError =>

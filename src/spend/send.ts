@@ -3,8 +3,7 @@ import { claimGivenUp, EpisodeError, stateNotSaved } from '../errors.ts';
 import type { Attempt, Episode, OutputFile } from '../model/episode.ts';
 import type { SubmitOutcome } from '../model/protocol.ts';
 import type { Provider, SubmitEvents } from '../providers/provider.ts';
-import { readEpisode, saveEpisode } from '../record.ts';
-import { ref } from '../store/store.ts';
+import { readEpisode, readLedger, saveEpisode } from '../record.ts';
 import { findAttempt, withAttempt, withFiles, withOutcome } from './attempts.ts';
 import { isFree } from './budget.ts';
 import { giveBack, type Reserve } from './reserve.ts';
@@ -88,7 +87,7 @@ interface Result {
 async function prepareRoom(services: SpendServices, target: Target, reserve: Reserve): Promise<string> {
   try {
     const stamp = await services.store.view(async (view) => ({
-      ledger_id: (await view.get(ref('ledger', '')))!.ledger_id,
+      ledger_id: (await readLedger(view)).ledger_id,
       episode_id: target.episodeId,
       head: view.head,
     }));

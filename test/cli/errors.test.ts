@@ -34,7 +34,7 @@ describe('errors say what, on which thing, and what to type next', () => {
         code: 66,
         said: `episode: there is no episode 2026-W32-7 [EPISODE_NOT_FOUND]
   episode list --all
-  episode allocate --key K          makes one
+  episode allocate --key K  # makes one
 `,
       });
     }
@@ -45,7 +45,7 @@ describe('errors say what, on which thing, and what to type next', () => {
       code: 66,
       said: `episode: no episode has the key "it's" [KEY_NOT_FOUND]
   episode list --all
-  episode allocate --key 'it'\\''s'          makes one
+  episode allocate --key 'it'\\''s'  # makes one
 `,
     });
   });
@@ -65,7 +65,7 @@ describe('errors say what, on which thing, and what to type next', () => {
     expect(await refused(root, ['plan', '--file', 'plan.json'])).toEqual({
       code: 64,
       said: `episode: plan.json is not a plan that can be carried out: step a: no provider "fal" (there is assembly, local); step a needs b, which is not in the plan [PLAN_INVALID]
-  episode plan --file plan.json          validates and prices it, and changes nothing
+  episode plan --file plan.json  # validates and prices it, and changes nothing
 `,
     });
     writeFileSync(join(root, 'plan.json'), '{"format":1,"stepz":[]}');
@@ -94,7 +94,7 @@ describe('errors say what, on which thing, and what to type next', () => {
     expect(await refused(root, ['plan', '--file', 'plan.json'], { prefix })).toEqual({
       code: 77,
       said: `episode: plan.json cannot be read: permission denied [NOT_PERMITTED]
-  ls -l plan.json          shows who may
+  ls -l plan.json  # shows who may
 `,
     });
   });
@@ -106,7 +106,7 @@ describe('errors say what, on which thing, and what to type next', () => {
       code: 14,
       said: `episode: 2026-W32-0 was closed by mika at 2026-08-07T00:00:00.000Z: made twice [EPISODE_CLOSED]
   episode show 2026-W32-0
-  episode allocate --key K          makes another one
+  episode allocate --key K  # makes another one
 `,
     });
   });
@@ -142,7 +142,7 @@ describe('errors say what, on which thing, and what to type next', () => {
     expect(await refused(root, ['show', '2026-W32-0'])).toEqual({
       code: 65,
       said: `episode: state/2026-W32/2026-W32-0.json has format 2, newer than this program (format 1) can read [FORMAT_NEWER]
-  use the newer episode that wrote it: npm install --global episode@latest
+  use the newer episode that wrote it; it never reads back into this one
 `,
     });
   });

@@ -48,14 +48,14 @@ describe('the show is', () => {
       code: 78,
       stderr: `episode: there is no pipeline.json in ${nowhere} or in a directory above it [NOT_A_SHOW]
   name the show: --root DIR, or EPISODE_ROOT=DIR
-  episode init --time-zone ZONE          makes one here
+  episode init --time-zone ZONE  # makes one here
 `,
     });
     expect(await run(root, ['list', '--root', nowhere])).toMatchObject({
       code: 78,
       stderr: `episode: ${nowhere} is no show: there is no pipeline.json in it [NOT_A_SHOW]
   name the show: --root DIR, or EPISODE_ROOT=DIR
-  episode init --time-zone ZONE          makes one here
+  episode init --time-zone ZONE  # makes one here
 `,
     });
   });

@@ -70,7 +70,7 @@ describe('a key does not cross weeks', () => {
       exit: 10,
       message: 'key "a" belongs to 2026-W32-0 in 2026-W32, and 2026-W33 was asked for',
       hints: [
-        'episode show 2026-W32-0          it is the same release: leave the week out, or give 2026-W32',
+        'episode show 2026-W32-0  # it is the same release: leave the week out, or give 2026-W32',
         'use another key if a second release is meant',
       ],
     });
@@ -106,7 +106,7 @@ describe('the inputs that a key was made with', () => {
       exit: 10,
       message: 'key "a" made 2026-W32-0 with another plan',
       hints: [
-        'episode show 2026-W32-0          leave out what differs to get this episode',
+        'episode show 2026-W32-0  # leave out what differs to get this episode',
         'use another key if a second release is meant',
       ],
     });

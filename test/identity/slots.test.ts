@@ -213,7 +213,7 @@ describe('allocate --schedule', () => {
       });
     }
     expect((await refusal(root, { schedule: 'fridya', now: '2026-08-07T00:00:01Z' })).hints).toEqual([
-      'episode allocate --schedule friday          is that one meant?',
+      'episode allocate --schedule friday  # is that one meant?',
       'there is friday',
     ]);
   });

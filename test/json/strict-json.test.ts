@@ -80,3 +80,9 @@ describe('strict JSON', () => {
     );
   });
 });
+
+it('half a character is refused, and what only looks like one is not', async () => {
+  await expect(parseStrict(Buffer.from('{"title":"\\ud800"}'))).rejects.toThrow('it holds half a character (\\ud800)');
+  await expect(parseStrict(Buffer.from('{"title":"\\ud83d\\ude00"}'))).resolves.toEqual({ title: '😀' });
+  await expect(parseStrict(Buffer.from('{"title":"\\\\ud800"}'))).resolves.toEqual({ title: '\\ud800' });
+});

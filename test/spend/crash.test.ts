@@ -129,7 +129,7 @@ describe('a command that is still there', () => {
       error: { code: 'ATTEMPT_IN_FLIGHT', details: { attempt_id }, hints: [`episode wait ${ID}`] },
     });
     expect(second.error?.message).toMatch(
-      new RegExp(`^step s1 of ${ID} is being sent by pid ${standing.child.pid} on .+; nothing was sent$`),
+      new RegExp(`^step s1 of ${ID} is being sent by pid ${standing.child.pid} on .+; this command sent nothing$`),
     );
     for (const args of [
       ['retry', ID, '--step', 's1', '--reason', 'x'],

@@ -141,7 +141,7 @@ test.concurrent('a rejected take is kept with its reason, and only a retry makes
   expect(stuck.error).toMatchObject({
     code: 'STEP_NOT_READY',
     message: `step s1 of ${ID}: it was rejected by mika: six fingers`,
-    hints: [`episode retry ${ID} --step s1 --reason "…"          pays once more`],
+    hints: [`episode retry ${ID} --step s1 --reason "…"  # pays once more`],
   });
   expect(house.submissions()).toHaveLength(1);
   expect((await house.json(14, ['reject', ID, '--step', 's2', '--reason', 'x'])).error?.message).toBe(

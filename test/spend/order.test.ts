@@ -51,7 +51,7 @@ test.concurrent('an episode that does not exist stops every verb before a creden
       code: 'EPISODE_NOT_FOUND',
       message: 'there is no episode 2026-W32-7',
       subject: '2026-W32-7',
-      hints: ['episode list --all', 'episode allocate --key K          makes one'],
+      hints: ['episode list --all', 'episode allocate --key K  # makes one'],
     });
   }
   expect(isStarted()).toBe(false);

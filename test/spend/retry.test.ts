@@ -15,7 +15,7 @@ test.concurrent('a definite failure is sent again by retry only, once for each r
   expect(failed.error).toMatchObject({
     code: 'STEP_FAILED',
     message: `step s1 of ${ID} failed at house: invalid_input: no such voice`,
-    hints: [`episode retry ${ID} --step s1 --reason "…"          pays once more`],
+    hints: [`episode retry ${ID} --step s1 --reason "…"  # pays once more`],
   });
   expect(house.costs()).toEqual([{ step: 's1', state: 'released', amount: '0.40' }]);
 
@@ -31,7 +31,7 @@ test.concurrent('a definite failure is sent again by retry only, once for each r
 
   expect((await house.json(14, retry('another reason'))).error).toMatchObject({
     message: `step s1 of ${ID}: it succeeded, and retrying pays again`,
-    hints: [`episode reject ${ID} --step s1 --reason "…"          then it can be retried`],
+    hints: [`episode reject ${ID} --step s1 --reason "…"  # then it can be retried`],
   });
   expect(house.record().steps[0]!.attempts.map(({ verb, reason }) => [verb, reason])).toEqual([
     ['generate', null],

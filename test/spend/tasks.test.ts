@@ -72,7 +72,7 @@ describe('a task that the provider works on', () => {
     // A picture that is none.
     await house.allocate([step('s1', { kind: 'image', params: { source: 'plan.json' } })]);
     const cut = await house.json(76, generate);
-    expect(cut.error?.hints).toContain(`episode reconcile ${ID} --step s1          asks for it again; free`);
+    expect(cut.error?.hints).toContain(`episode reconcile ${ID} --step s1  # asks for it again; free`);
     expect(house.states()).toEqual({ s1: 'running' });
     await house.json(76, ['reconcile', ID]);
     expect(house.submissions()).toHaveLength(1);

@@ -41,10 +41,10 @@ test.concurrent('show and list of a held episode say what happened, what is at r
   ok       s3    house       0.80  made Fri 09:50; take 2 (take 1 rejected: "six fingers")
   waiting  film  assembly    free  needs s2
 house may have made and charged s2. Nothing is sent again until one of these:
-  episode reconcile 2026-W32-0 --step s2                               asks house; free
-  episode settle 2026-W32-0 --step s2 --accepted REF --evidence "…"    found at house
-  episode settle 2026-W32-0 --step s2 --not-accepted --evidence "…"    surely not there; then: episode generate 2026-W32-0
-  episode settle 2026-W32-0 --step s2 --write-off --evidence "…"       cannot be known, its cost stays; then: episode retry …
+  episode reconcile 2026-W32-0 --step s2                             # asks house; free
+  episode settle 2026-W32-0 --step s2 --accepted REF --evidence "…"  # found at house
+  episode settle 2026-W32-0 --step s2 --not-accepted --evidence "…"  # surely not there; then: episode generate 2026-W32-0
+  episode settle 2026-W32-0 --step s2 --write-off --evidence "…"     # cannot be known, its cost stays; then: episode retry …
 `,
   );
   const document = await house.json(0, ['show', ID], at(NIGHT));

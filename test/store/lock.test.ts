@@ -166,7 +166,7 @@ it('a file in the place of the lock is named at once, with what to do', async ()
   expect(ran.stderr).toBe(
     'episode: the ledger is damaged at state/lock: it is no directory, so no command of ours made it [LEDGER_DAMAGED]\n' +
       '  nothing was changed; mv state/lock ELSEWHERE\n' +
-      '  episode doctor          names every damaged record\n',
+      '  episode doctor  # names every damaged record\n',
   );
   expect(ran.code).toBe(65);
 });

@@ -28,7 +28,7 @@ const run = (root: string, args: string[]) => episode(root, args, { now: '2026-0
 
 const DAMAGED_HINTS = (file: string) =>
   `  nothing was changed; put the file back from a backup: cp -p BACKUP/${file} ${file}\n` +
-  '  episode doctor          names every damaged record\n';
+  '  episode doctor  # names every damaged record\n';
 
 describe('damage', () => {
   it.each<[RecordName, string, string[], string]>([
@@ -61,7 +61,7 @@ describe('damage', () => {
       code: 65,
       stderr:
         'episode: state/ledger.json has format 2, newer than this program (format 1) can read [FORMAT_NEWER]\n' +
-        '  use the newer episode that wrote it: npm install --global episode@latest\n',
+        '  use the newer episode that wrote it; it never reads back into this one\n',
     });
   });
 
@@ -291,7 +291,7 @@ describe('a ledger without its commits', () => {
   const GONE =
     'episode: the ledger is damaged at state/commits: records are there, and no commit is [LEDGER_DAMAGED]\n' +
     '  nothing was changed; put state/ back from a backup\n' +
-    '  episode doctor          names every damaged record\n';
+    '  episode doctor  # names every damaged record\n';
 
   it.each([
     ['gone', (root: string) => rmSync(join(root, 'state/commits'), { recursive: true })],

@@ -161,7 +161,7 @@ function scheduleOf(config: Config, name: string): Schedule {
   throw new EpisodeError('CONFIGURATION', `pipeline.json has no schedule ${name}`, {
     subject: name,
     hints: [
-      ...(nearest === null ? [] : [`episode allocate --schedule ${nearest}          is that one meant?`]),
+      ...(nearest === null ? [] : [`episode allocate --schedule ${nearest}  # is that one meant?`]),
       known.length > 0 ? `there is ${known.join(', ')}` : 'add "schedules": { … } to pipeline.json',
     ],
   });

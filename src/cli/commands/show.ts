@@ -63,7 +63,7 @@ function holdLines(shown: Shown, { id, last, state, writtenOff }: StepView): str
   const width = Math.max(...ways.map(({ command }) => command.length));
   return [
     `${last!.provider} may have made and charged ${id}. Nothing is sent again until one of these:`,
-    ...ways.map(({ command, means }) => `  ${command.padEnd(width)}    ${means}`),
+    ...ways.map(({ command, means }) => `  ${command.padEnd(width)}  # ${means}`),
   ];
 }
 
