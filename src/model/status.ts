@@ -3,20 +3,8 @@ import { type AttemptState, attemptState, governing, isOpen } from './attempt.ts
 import type { Attempt, Episode, EpisodeStatus, InputRecord, OutputFile, StepRecord } from './episode.ts';
 import { ASSEMBLY, inputsOf, needsOf, type Step } from './plan.ts';
 
-type StepState =
-  | 'waiting'
-  | 'ready'
-  | 'claimed'
-  | 'sending'
-  | 'accepted'
-  | 'running'
-  | 'succeeded'
-  | 'failed'
-  | 'canceled'
-  | 'unknown'
-  | 'rejected'
-  | 'stale'
-  | 'skipped';
+/** A step stands where its newest attempt does, or where no attempt decides. */
+type StepState = Exclude<AttemptState, 'written-off'> | 'waiting' | 'stale' | 'skipped';
 
 export interface StepView {
   id: string;
