@@ -1,3 +1,4 @@
+import { availableParallelism } from 'node:os';
 import { defineConfig } from 'vitest/config';
 
 export default defineConfig({
@@ -9,5 +10,7 @@ export default defineConfig({
     testTimeout: 60_000,
     hookTimeout: 60_000,
     pool: 'forks',
+    // Tests wait for processes and disks as much as they work: on two processors the default of one leaves half of them idle.
+    maxWorkers: Math.max(2, Math.floor(availableParallelism() / 2)),
   },
 });

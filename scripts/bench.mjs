@@ -77,11 +77,18 @@ function fill(root, count) {
   const perWeek = 50;
   const sha256 = (value) => createHash('sha256').update(value).digest('hex');
   const pretty = (value) => `${JSON.stringify(value, null, 2)}\n`;
-  run(['allocate', '--key', 'template', '--week', '2020-W01'], root);
+  // The second is the newest transaction, and has not written ledger.json, which is written over below.
+  for (const key of ['template', 'another']) run(['allocate', '--key', key, '--week', '2020-W01'], root);
   const template = JSON.parse(readFileSync(join(root, 'state/2020-W01/2020-W01-0.json'), 'utf8'));
   mkdirSync(join(root, 'episodes'), { recursive: true });
-  for (let week = 0; week * perWeek < count; week += 1) {
-    const week_id = `${1900 + Math.floor(week / 52)}-W${String((week % 52) + 1).padStart(2, '0')}`;
+  const weekIds = Array.from(
+    { length: Math.ceil(count / perWeek) },
+    (_, week) => `${1900 + Math.floor(week / 52)}-W${String((week % 52) + 1).padStart(2, '0')}`,
+  );
+  const ledgerFile = join(root, 'state/ledger.json');
+  const ledger = JSON.parse(readFileSync(ledgerFile, 'utf8'));
+  writeFileSync(ledgerFile, pretty({ ...ledger, weeks: [...weekIds, ...ledger.weeks].sort() }));
+  for (const [week, week_id] of weekIds.entries()) {
     const directory = join(root, 'state', week_id);
     mkdirSync(directory, { recursive: true, mode: 0o700 });
     const episodes = {};

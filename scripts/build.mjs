@@ -1,7 +1,7 @@
 // Builds the shipped program: one bundled file, and a starter with its code cache. `build.mjs DIR` puts it elsewhere.
 import { execFileSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { dirname, join, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -11,12 +11,11 @@ const root = dirname(dirname(fileURLToPath(import.meta.url)));
 const dist = resolve(process.argv[2] ?? join(root, 'dist'));
 const { version } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8'));
 
-// What libraries load at once and this program never uses, or not at every start: commander's child_process brings the
-// network with it, for subcommands that are programs of their own; signal-exit asserts one argument; proper-lockfile's
-// default file system is replaced by our own. Together a sixth of a bare start.
+// What is loaded at once and not used at every start. commander's child_process, for subcommands that are programs of their
+// own, brings the network with it.
 const LATE = [
-  [/\/commander\//, /^(node:)?child_process$/],
-  [/\/signal-exit\//, /^assert$/],
+  { importer: join(root, 'node_modules/commander'), builtin: 'node:child_process', functions: ['spawn'] },
+  { importer: join(root, 'src'), builtin: 'node:os', functions: ['homedir', 'hostname', 'userInfo'] },
 ];
 // Libraries that only some verbs need are files of their own beside the program: every start reads all of main.js.
 const SELDOM = ['execa', 'croner', 'cli-table3', '@humanwhocodes/momoa', '@date-fns/tz', 'date-fns/format'];
@@ -25,14 +24,25 @@ const seldomFile = (name) => `library-${name.replace(/\W+/g, '-').replace(/^-/, 
 const lean = {
   name: 'lean',
   setup(builder) {
-    for (const [importer, builtin] of LATE) {
-      builder.onResolve({ filter: builtin }, (asked) =>
-        importer.test(asked.importer) ? { path: asked.path, namespace: 'late' } : undefined,
+    for (const { importer, builtin, functions } of LATE) {
+      builder.onResolve({ filter: new RegExp(`^${builtin}$`) }, (asked) =>
+        asked.importer.startsWith(importer) ? { path: builtin, namespace: 'late', pluginData: functions } : undefined,
       );
     }
-    builder.onLoad({ filter: /.*/, namespace: 'late' }, ({ path }) => ({
-      contents: `module.exports = new Proxy({}, { get: (_, name) => require(${JSON.stringify(path)})[name] });`,
+    builder.onLoad({ filter: /.*/, namespace: 'late' }, ({ path, pluginData: functions }) => ({
+      contents: functions
+        .map((name) => `export const ${name} = (...given) => require(${JSON.stringify(path)}).${name}(...given);`)
+        .join('\n'),
     }));
+    // For proper-lockfile it listens to seventeen signals, to remove a lock on the way out. Signals are listened to once, in
+    // src/cli/signals.ts; a lock that one leaves behind is removed by the next command, which sees that its owner is gone.
+    builder.onResolve({ filter: /^signal-exit$/ }, ({ path, importer }) =>
+      importer.includes('/proper-lockfile/') ? { path, namespace: 'exit-only' } : undefined,
+    );
+    builder.onLoad({ filter: /.*/, namespace: 'exit-only' }, () => ({
+      contents: "module.exports = (removeLocks) => process.once('exit', removeLocks);",
+    }));
+    // proper-lockfile's default file system, which is replaced by our own.
     builder.onResolve({ filter: /^graceful-fs$/ }, () => ({ path: 'node:fs', external: true }));
     if (builder.initialOptions.outfile.endsWith('main.js')) {
       builder.onResolve({ filter: /^[@\w]/ }, ({ path }) =>
@@ -62,13 +72,23 @@ const options = {
 };
 
 rmSync(dist, { recursive: true, force: true });
-await build({
+const { metafile } = await build({
   ...options,
+  metafile: true,
   entryPoints: ['src/cli/main.ts'],
   outfile: join(dist, 'main.js'),
   define: { __VERSION__: JSON.stringify(version), 'import.meta.url': '__import_meta_url' },
-  banner: { js: "const __import_meta_url = require('node:url').pathToFileURL(__filename).href;" },
+  banner: {
+    js: `(function (exports, require, module, __filename, __dirname) {
+const __import_meta_url = require('node:url').pathToFileURL(__filename).href;`,
+  },
+  footer: { js: '})' },
 });
+// One value taken from `z.core` or from the index of zod brings fifty languages into every start.
+const foreign = Object.values(metafile.outputs)
+  .flatMap(({ inputs }) => Object.entries(inputs))
+  .filter(([file, { bytesInOutput }]) => bytesInOutput > 0 && /locales\/(?!(en|index)\.js)/.test(file));
+if (foreign.length > 0) throw new Error(`main.js must not hold ${foreign[0][0]}: take types alone from z.core`);
 for (const name of SELDOM) {
   await build({ ...options, entryPoints: [name], outfile: join(dist, seldomFile(name)), minifyIdentifiers: true });
 }
@@ -83,19 +103,34 @@ await build({
   define: { __BUILD__: JSON.stringify(digest) },
 });
 
-// The first start writes the cache; an allocation compiles what a scheduler needs most.
+// The first start writes the cache. What is in it need not be compiled at a start, so it is made of the starts that count:
+// those of a scheduler, and the help.
 const show = mkdtempSync(join(tmpdir(), 'episode-build-'));
 try {
+  const grow = join(show, 'grow.cjs');
+  writeFileSync(
+    grow,
+    `const vm = require('node:vm');
+const { readdirSync, writeFileSync } = require('node:fs');
+vm.Script = class extends vm.Script {
+  constructor(...given) {
+    super(...given);
+    const cache = readdirSync(__DIST__).find((name) => name.endsWith('.cache'));
+    if (cache) process.once('exit', () => writeFileSync(__DIST__ + '/' + cache, this.createCachedData()));
+  }
+};`.replaceAll('__DIST__', JSON.stringify(dist)),
+  );
   const episode = (...words) =>
-    execFileSync(process.execPath, [join(dist, 'episode.js'), '--root', show, '--quiet', ...words]);
+    execFileSync(process.execPath, ['-r', grow, join(dist, 'episode.js'), '--root', show, '--quiet', ...words]);
   writeFileSync(
     join(show, 'pipeline.json'),
     JSON.stringify({ format: 1, show: 'build', time_zone: 'UTC', currency: 'USD' }),
   );
-  episode('--version');
   episode('init', '--time-zone', 'UTC');
-  execFileSync('sh', ['-c', 'rm -f "$1"/main-*.cache', 'sh', dist]);
+  for (const file of readdirSync(dist)) if (file.endsWith('.cache')) rmSync(join(dist, file));
   episode('allocate', '--key', 'build');
+  episode('allocate', '--key', 'build');
+  episode('--help');
 } finally {
   rmSync(show, { recursive: true, force: true });
 }

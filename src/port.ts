@@ -56,8 +56,8 @@ export interface ProcessIdentity {
 }
 
 export interface HeldLock {
-  /** Aborted when the lock is known to be lost; the commit protocol stays right all the same. */
-  readonly lost: AbortSignal;
+  /** `aborted` once the lock is known to be lost; the commit protocol stays right all the same. */
+  readonly lost: { readonly aborted: boolean };
   /** Gives the lock back if it is still ours; never fails. */
   release(): Awaitable<void>;
 }

@@ -37,7 +37,7 @@ export async function runVerb(
     verb: name,
     commandLine: `episode ${name}`,
     talk: createTalk({ write: () => {} }, true, () => 0),
-    interrupted: new AbortController().signal,
+    signals: { interrupted: new AbortController().signal },
     ...(fault && {
       wrapPort: (port: Port): Port =>
         Object.create(port, { disk: { value: faultyDisk(port.disk, readFault(fault.specification), fault.say) } }),

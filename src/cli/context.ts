@@ -4,13 +4,14 @@ import { dirname, resolve } from 'node:path';
 import * as z from 'zod/mini';
 import { checkZones, loadConfig } from '../config.ts';
 import type { CredentialSources } from '../credentials.ts';
-import { EpisodeError, isErrno, notOwner, usage } from '../errors.ts';
+import { EpisodeError, isErrno, notOwner, pipelineLost, usage } from '../errors.ts';
 import type { Config } from '../model/config.ts';
 import { createNodePort } from '../node-port.ts';
 import type { Port } from '../port.ts';
 import type { SpendServices } from '../spend/spend-services.ts';
 import { createFileStore } from '../store/file/file-store.ts';
 import type { Store } from '../store/store.ts';
+import type { Signals } from './signals.ts';
 import type { Talk } from './talk.ts';
 
 // A schema is used once or twice in a command: compiling it would cost more than it saves.
@@ -57,12 +58,12 @@ interface ContextParts {
   verb: string;
   commandLine: string;
   talk: Talk;
-  interrupted: AbortSignal;
+  signals: Pick<Signals, 'interrupted'>;
   wrapPort?: (port: Port) => Port;
 }
 
 export function createContext(parts: ContextParts): Context {
-  const { options, env, cwd, talk, interrupted } = parts;
+  const { options, env, cwd, talk, signals } = parts;
   const { now } = options;
   const nodePort = createNodePort({ command: `episode ${parts.verb}`, ...(now !== null && { now: () => now }) });
   const port = parts.wrapPort?.(nodePort) ?? nodePort;
@@ -74,7 +75,9 @@ export function createContext(parts: ContextParts): Context {
     cwd,
     port,
     talk,
-    interrupted,
+    get interrupted() {
+      return signals.interrupted;
+    },
     commandLine: parts.commandLine,
     root() {
       root ??= findRoot(options.root, env, cwd);
@@ -112,16 +115,23 @@ function namedRoot(given: string | null, env: NodeJS.ProcessEnv, cwd: string): s
 function findRoot(given: string | null, env: NodeJS.ProcessEnv, cwd: string): string {
   const named = namedRoot(given, env, cwd);
   if (named !== null) {
-    if (existsSync(`${named}/pipeline.json`)) return named;
+    if (isShow(named)) return named;
     throw notAShow(`${named} is no show: there is no pipeline.json in it`, named);
   }
   let directory = resolve(cwd);
-  while (!existsSync(`${directory}/pipeline.json`)) {
+  while (!isShow(directory)) {
     if (directory === dirname(directory))
       throw notAShow(`there is no pipeline.json in ${resolve(cwd)} or in a directory above it`, resolve(cwd));
     directory = dirname(directory);
   }
   return directory;
+}
+
+/** Throws `NOT_A_SHOW` (78) about a ledger without its `pipeline.json`: no show around it may answer for it. */
+function isShow(directory: string): boolean {
+  if (existsSync(`${directory}/pipeline.json`)) return true;
+  if (existsSync(`${directory}/state/commits`)) throw pipelineLost(directory, 'NOT_A_SHOW');
+  return false;
 }
 
 const notAShow = (message: string, directory: string): EpisodeError =>

@@ -40,7 +40,7 @@ async function main(argv: readonly string[]): Promise<void> {
       const { readGlobalOptions } = await import('./global-options.ts');
       options = readGlobalOptions(parameters.options, process.env);
       talk = createTalk(TERMINAL, options.quiet, () => performance.now());
-      signals.endsItself = verb.endsItself === true;
+      if (verb.endsItself) signals.letEnd();
       const faults = process.env.EPISODE_TEST === '1' ? process.env.EPISODE_FAULT : undefined;
       const wrapPort = faults ? (await import('./faults.ts')).faultyPort(faults) : undefined;
       const answer = await verb.run(
@@ -51,7 +51,7 @@ async function main(argv: readonly string[]): Promise<void> {
           verb: name,
           commandLine: ['episode', ...argv].map(shellWord).join(' '),
           talk,
-          interrupted: signals.interrupted,
+          signals,
           ...(wrapPort && { wrapPort }),
         }),
         parameters,

@@ -27,7 +27,10 @@ export async function runCommandLine(
       text === `${__VERSION__}\n` ? { document: { version: __VERSION__ }, text } : { document: { help: text }, text };
   });
   const called = calledVerb(argv);
-  for (const [name, { group, summary }] of Object.entries(VERBS)) {
+  // The others are lines of the help, and near misses of a name that is none.
+  const named = called !== undefined && Object.hasOwn(VERBS, called) ? [called] : Object.keys(VERBS);
+  for (const name of named) {
+    const { group, summary } = VERBS[name]!;
     program.commandsGroup(`${group satisfies Group}:`);
     const command = program.command(name).summary(summary).description(sentence(summary)).allowExcessArguments(false);
     if (name !== called) continue;

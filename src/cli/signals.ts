@@ -1,14 +1,22 @@
 import { say } from './streams.ts';
 
-/**
- * The first SIGINT or SIGTERM lets a verb that can end by itself do so: nothing new is started, what is being sent is
- * waited for. The second one, or any other verb: dies by that signal, as a shell or a scheduler expects. Between two
- * turns of the event loop no transaction is half written.
- */
-export function listenToSignals(): { interrupted: AbortSignal; endsItself: boolean; dieIfInterrupted(): boolean } {
-  const controller = new AbortController();
+export interface Signals {
+  /** Aborted by the first signal after `letEnd`; made when it is asked for, because few verbs do. */
+  readonly interrupted: AbortSignal;
+  /**
+   * From now on the first SIGINT or SIGTERM lets the verb end by itself: nothing new is started, what is being sent is
+   * waited for. The second one, like the first before this, kills as a shell or a scheduler expects: between two turns of
+   * the event loop, when no transaction is half written.
+   */
+  letEnd(): void;
+  /** `true`: the signal is on its way, and whoever exits now would win against it. */
+  dieIfInterrupted(): boolean;
+}
+
+export function listenToSignals(): Signals {
+  let endsItself = false;
+  let controller: AbortController | undefined;
   let received: NodeJS.Signals | null = null;
-  const state = { interrupted: controller.signal, endsItself: false, dieIfInterrupted };
 
   /** Libraries listen as well; while one does, the signal would wait for a turn of the event loop that may not come. */
   function die(signal: NodeJS.Signals): void {
@@ -16,20 +24,28 @@ export function listenToSignals(): { interrupted: AbortSignal; endsItself: boole
     process.kill(process.pid, signal);
   }
   function onSignal(signal: NodeJS.Signals): void {
-    if (received !== null || !state.endsItself) {
+    if (received !== null || !endsItself) {
       die(signal);
       return;
     }
     received = signal;
     say('episode: stopping; what is being sent is waited for (again: stop at once, and it is held as unknown)\n');
-    controller.abort();
-  }
-  /** `true`: the signal is on its way, and whoever exits now would win against it. */
-  function dieIfInterrupted(): boolean {
-    if (received) die(received);
-    return received !== null;
+    controller?.abort();
   }
   process.on('SIGINT', onSignal);
   process.on('SIGTERM', onSignal);
-  return state;
+  return {
+    get interrupted() {
+      controller ??= new AbortController();
+      if (received) controller.abort();
+      return controller.signal;
+    },
+    letEnd() {
+      endsItself = true;
+    },
+    dieIfInterrupted() {
+      if (received) die(received);
+      return received !== null;
+    },
+  };
 }

@@ -1,5 +1,4 @@
 import * as fs from 'node:fs';
-import { createRequire, wrap } from 'node:module';
 import { join } from 'node:path';
 import { Script } from 'node:vm';
 
@@ -35,7 +34,8 @@ function writeCache(): void {
 }
 
 const cachedData = readCache();
-const script = new Script(wrap(fs.readFileSync(main, 'latin1')), {
+// One function of what a module is given, as the build wraps it.
+const script = new Script(fs.readFileSync(main, 'latin1'), {
   filename: main,
   ...(cachedData && { cachedData }),
 });
@@ -50,4 +50,5 @@ const run = script.runInThisContext() as (
   file: string,
   directory: string,
 ) => void;
-run({}, createRequire(main), {}, main, __dirname);
+// What this may require, main.js may: both lie in one directory.
+run({}, require, {}, main, __dirname);

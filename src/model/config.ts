@@ -26,48 +26,54 @@ export function durationMs(value: string): number {
 
 const variables = z.array(z.string().check(z.regex(/^[A-Za-z_][A-Za-z0-9_]*$/, 'the name of an environment variable')));
 
-const Schedule = z.strictObject({
-  /** Its shape; whether it names any instant costs more to ask (`parseCron`). */
-  cron: z.string().check(z.regex(/^(@[a-z]+|\S+( +\S+){4})$/, 'five fields as in crontab(5), like "0 9 * * 5"')),
-  time_zone: z.optional(timeZone),
-  /** What makes two runs the same: the slot, or the day, ISO week or month it falls in. */
-  granularity: z._default(z.enum(['slot', 'day', 'iso-week', 'month']), 'slot'),
-  plan: z.optional(showPath),
-  run: z._default(z.enum(['allocate', 'generate']), 'allocate'),
-  late: z._default(z.enum(['hold', 'run']), 'hold'),
-  late_after: z._default(duration, 'PT12H'),
-});
+const Schedule = z.lazy(() =>
+  z.strictObject({
+    /** Its shape; whether it names any instant costs more to ask (`parseCron`). */
+    cron: z.string().check(z.regex(/^(@[a-z]+|\S+( +\S+){4})$/, 'five fields as in crontab(5), like "0 9 * * 5"')),
+    time_zone: z.optional(timeZone),
+    /** What makes two runs the same: the slot, or the day, ISO week or month it falls in. */
+    granularity: z._default(z.enum(['slot', 'day', 'iso-week', 'month']), 'slot'),
+    plan: z.optional(showPath),
+    run: z._default(z.enum(['allocate', 'generate']), 'allocate'),
+    late: z._default(z.enum(['hold', 'run']), 'hold'),
+    late_after: z._default(duration, 'PT12H'),
+  }),
+);
 export type Schedule = z.infer<typeof Schedule>;
 
-const Provider = z.discriminatedUnion('type', [
-  z.strictObject({ type: z.literal('local') }),
-  z.strictObject({
-    type: z.literal('exec'),
-    command: z.array(z.string()).check(z.minLength(1)),
-    env: z._default(variables, []),
-  }),
-  z.strictObject({
-    type: z.literal('http'),
-    mapping: z.string().check(z.minLength(1)),
-    env: z._default(variables, []),
-    allow_private: z._default(z.boolean(), false),
-  }),
-]);
+const Provider = z.lazy(() =>
+  z.discriminatedUnion('type', [
+    z.strictObject({ type: z.literal('local') }),
+    z.strictObject({
+      type: z.literal('exec'),
+      command: z.array(z.string()).check(z.minLength(1)),
+      env: z._default(variables, []),
+    }),
+    z.strictObject({
+      type: z.literal('http'),
+      mapping: z.string().check(z.minLength(1)),
+      env: z._default(variables, []),
+      allow_private: z._default(z.boolean(), false),
+    }),
+  ]),
+);
 export type ProviderConfig = z.infer<typeof Provider>;
 
 const repeat = z._default(z.enum(['never', 'windowed']), 'never');
 
-const Publisher = z.discriminatedUnion('type', [
-  z.strictObject({ type: z.literal('directory'), path: showPath, url: z.optional(z.string()), repeat }),
-  z.strictObject({ type: z.literal('put'), url: z.string(), env: z._default(variables, []), repeat }),
-  z.strictObject({ type: z.literal('youtube'), env: z._default(variables, []), repeat }),
-  z.strictObject({
-    type: z.literal('exec'),
-    command: z.array(z.string()).check(z.minLength(1)),
-    env: z._default(variables, []),
-    repeat,
-  }),
-]);
+const Publisher = z.lazy(() =>
+  z.discriminatedUnion('type', [
+    z.strictObject({ type: z.literal('directory'), path: showPath, url: z.optional(z.string()), repeat }),
+    z.strictObject({ type: z.literal('put'), url: z.string(), env: z._default(variables, []), repeat }),
+    z.strictObject({ type: z.literal('youtube'), env: z._default(variables, []), repeat }),
+    z.strictObject({
+      type: z.literal('exec'),
+      command: z.array(z.string()).check(z.minLength(1)),
+      env: z._default(variables, []),
+      repeat,
+    }),
+  ]),
+);
 
 const Caps = z.strictObject({
   per_episode: z.optional(z.record(name, decimal)),

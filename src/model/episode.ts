@@ -10,109 +10,125 @@ import { Sheet } from './sheet.ts';
  */
 const json = z.record(z.string(), z.unknown());
 
-const ProcessRecord = z.looseObject({ host: z.string(), boot: z.string(), pid: z.int(), started: z.string() });
+const ProcessRecord = z.lazy(() =>
+  z.looseObject({ host: z.string(), boot: z.string(), pid: z.int(), started: z.string() }),
+);
 
-export const InputRecord = z.looseObject({ name: z.string(), path: showPath, sha256 });
+export const InputRecord = z.lazy(() => z.looseObject({ name: z.string(), path: showPath, sha256 }));
 export type InputRecord = z.infer<typeof InputRecord>;
 
-export const OutputFile = z.looseObject({
-  path: showPath,
-  sha256,
-  bytes: z.int().check(z.minimum(0)),
-  mime: z.nullable(z.string()),
-  role: z.nullable(z.enum(['media', 'cover'])),
-});
+export const OutputFile = z.lazy(() =>
+  z.looseObject({
+    path: showPath,
+    sha256,
+    bytes: z.int().check(z.minimum(0)),
+    mime: z.nullable(z.string()),
+    role: z.nullable(z.enum(['media', 'cover'])),
+  }),
+);
 export type OutputFile = z.infer<typeof OutputFile>;
 
 /** How a submission ended. `message`, `billable`, `retry_after` and `evidence` are what the provider said. */
-const Outcome = z.looseObject({
-  outcome: z.enum(['accepted', 'completed', 'released', 'unknown']),
-  at: timestamp,
-  reason: z.nullable(z.string()),
-  message: z.optional(z.string()),
-  billable: z.optional(z.enum(['yes', 'no', 'unknown'])),
-  retry_after: z.optional(z.number()),
-  evidence: z.optional(json),
-});
+const Outcome = z.lazy(() =>
+  z.looseObject({
+    outcome: z.enum(['accepted', 'completed', 'released', 'unknown']),
+    at: timestamp,
+    reason: z.nullable(z.string()),
+    message: z.optional(z.string()),
+    billable: z.optional(z.enum(['yes', 'no', 'unknown'])),
+    retry_after: z.optional(z.number()),
+    evidence: z.optional(json),
+  }),
+);
 
-const Remote = z.looseObject({
-  state: z.enum(['queued', 'running', 'done', 'error', 'canceled', 'not_found', 'expired']),
-  progress: z.nullable(z.number()),
-  reason: z.nullable(z.string()),
-  billable: z.optional(z.enum(['yes', 'no', 'unknown'])),
-  at: timestamp,
-});
+const Remote = z.lazy(() =>
+  z.looseObject({
+    state: z.enum(['queued', 'running', 'done', 'error', 'canceled', 'not_found', 'expired']),
+    progress: z.nullable(z.number()),
+    reason: z.nullable(z.string()),
+    billable: z.optional(z.enum(['yes', 'no', 'unknown'])),
+    at: timestamp,
+  }),
+);
 
-const Settlement = z.looseObject({
-  form: z.enum(['accepted', 'not_accepted', 'write_off']),
-  at: timestamp,
-  by: z.string(),
-  evidence: z.string(),
-  ref: z.nullable(z.string()),
-});
-
-export const Attempt = z.looseObject({
-  attempt_id: z.string(),
-  number: z.int().check(z.minimum(1)),
-  verb: z.enum(['generate', 'retry', 'reassemble']),
-  reason: z.nullable(z.string()),
-  provider: name,
-  kind: z.string(),
-  params: json,
-  inputs: z.array(InputRecord),
-  /** Over provider, kind, params and the hashes of the inputs. */
-  fingerprint: sha256,
-  client_ref: z.string(),
-  /** What the provider said of itself when this was claimed: a later version cannot reinterpret it. */
-  sheet: Sheet,
-  claim: z.looseObject({
+const Settlement = z.lazy(() =>
+  z.looseObject({
+    form: z.enum(['accepted', 'not_accepted', 'write_off']),
     at: timestamp,
     by: z.string(),
-    /** Random per claiming process: how a claimant finds its own claim again when its commit was in doubt. */
-    token: z.string(),
-    owner: ProcessRecord,
-    lease_until: timestamp,
-    /** The adapter process, known before it was told what to do. */
-    adapter: z.nullable(ProcessRecord),
+    evidence: z.string(),
+    ref: z.nullable(z.string()),
   }),
-  checkpoint: z.nullable(json),
-  sending_at: z.nullable(timestamp),
-  ref: z.nullable(z.string()),
-  outcome: z.nullable(Outcome),
-  remote: z.nullable(Remote),
-  files: z.nullable(z.array(OutputFile)),
-  finished_at: z.nullable(timestamp),
-  settlement: z.nullable(Settlement),
-  rejection: z.nullable(z.looseObject({ at: timestamp, by: z.string(), reason: z.string() })),
-});
+);
+
+export const Attempt = z.lazy(() =>
+  z.looseObject({
+    attempt_id: z.string(),
+    number: z.int().check(z.minimum(1)),
+    verb: z.enum(['generate', 'retry', 'reassemble']),
+    reason: z.nullable(z.string()),
+    provider: name,
+    kind: z.string(),
+    params: json,
+    inputs: z.array(InputRecord),
+    /** Over provider, kind, params and the hashes of the inputs. */
+    fingerprint: sha256,
+    client_ref: z.string(),
+    /** What the provider said of itself when this was claimed: a later version cannot reinterpret it. */
+    sheet: Sheet,
+    claim: z.looseObject({
+      at: timestamp,
+      by: z.string(),
+      /** Random per claiming process: how a claimant finds its own claim again when its commit was in doubt. */
+      token: z.string(),
+      owner: ProcessRecord,
+      lease_until: timestamp,
+      /** The adapter process, known before it was told what to do. */
+      adapter: z.nullable(ProcessRecord),
+    }),
+    checkpoint: z.nullable(json),
+    sending_at: z.nullable(timestamp),
+    ref: z.nullable(z.string()),
+    outcome: z.nullable(Outcome),
+    remote: z.nullable(Remote),
+    files: z.nullable(z.array(OutputFile)),
+    finished_at: z.nullable(timestamp),
+    settlement: z.nullable(Settlement),
+    rejection: z.nullable(z.looseObject({ at: timestamp, by: z.string(), reason: z.string() })),
+  }),
+);
 export type Attempt = z.infer<typeof Attempt>;
 
-export const StepRecord = z.looseObject({ id: name, state: z.string(), attempts: z.array(Attempt) });
+export const StepRecord = z.lazy(() => z.looseObject({ id: name, state: z.string(), attempts: z.array(Attempt) }));
 export type StepRecord = z.infer<typeof StepRecord>;
 
 /** One row an attempt. `amount: null` is a price nobody knows. `unit` is a currency, or credits that no budget in money counts. */
-export const CostRow = z.looseObject({
-  attempt_id: z.string(),
-  step: name,
-  provider: name,
-  state: z.enum(['reserved', 'settled', 'released', 'possible']),
-  amount: z.nullable(decimal),
-  unit: z.string(),
-  basis: z.string(),
-  /** What was reserved at the claim. It counts in a budget whose unit the charge itself is not in. */
-  worst_case: z.optional(z.looseObject({ amount: z.nullable(decimal), unit: z.string() })),
-  quantities: z.record(z.string(), decimal),
-  at: timestamp,
-});
+export const CostRow = z.lazy(() =>
+  z.looseObject({
+    attempt_id: z.string(),
+    step: name,
+    provider: name,
+    state: z.enum(['reserved', 'settled', 'released', 'possible']),
+    amount: z.nullable(decimal),
+    unit: z.string(),
+    basis: z.string(),
+    /** What was reserved at the claim. It counts in a budget whose unit the charge itself is not in. */
+    worst_case: z.optional(z.looseObject({ amount: z.nullable(decimal), unit: z.string() })),
+    quantities: z.record(z.string(), decimal),
+    at: timestamp,
+  }),
+);
 export type CostRow = z.infer<typeof CostRow>;
 
-const Approval = z.looseObject({
-  step: name,
-  attempt_id: z.string(),
-  files: z.array(z.looseObject({ path: showPath, sha256 })),
-  by: z.string(),
-  at: timestamp,
-});
+const Approval = z.lazy(() =>
+  z.looseObject({
+    step: name,
+    attempt_id: z.string(),
+    files: z.array(z.looseObject({ path: showPath, sha256 })),
+    by: z.string(),
+    at: timestamp,
+  }),
+);
 
 const Event = z.looseObject({ at: timestamp, by: z.string(), event: z.string() });
 export type Event = z.infer<typeof Event>;
@@ -169,32 +185,36 @@ export type Episode = z.infer<typeof Episode>;
 const sum = z.string().check(z.regex(/^(0|[1-9][0-9]*)(\.[0-9]+)?$/, 'an exact decimal like "0.40"'));
 
 /** Sum of one unit's cost rows; units are never added to each other. `unpriced` rows are in no sum. */
-const Total = z.looseObject({
-  unit: z.string(),
-  settled: sum,
-  /** Sent or about to be, not settled yet. */
-  reserved: sum,
-  /** May have been charged; nobody knows. */
-  possible: sum,
-  unpriced: z.int(),
-});
+const Total = z.lazy(() =>
+  z.looseObject({
+    unit: z.string(),
+    settled: sum,
+    /** Sent or about to be, not settled yet. */
+    reserved: sum,
+    /** May have been charged; nobody knows. */
+    possible: sum,
+    unpriced: z.int(),
+  }),
+);
 export type Total = z.infer<typeof Total>;
 
 /** A completed episode in its week's group, `history/<week>.json`. */
-export const HistoryRecord = z.looseObject({
-  episode_id: episodeId,
-  week_id: weekId,
-  sequence: z.int(),
-  allocation_key: z.string(),
-  title: z.nullable(z.string()),
-  completed_at: timestamp,
-  media_sha256: z.nullable(sha256),
-  cover_sha256: z.nullable(sha256),
-  cost: z.array(Total),
-  references: z.array(z.looseObject({ step: name, provider: name, ref: z.string() })),
-  receipts: z.array(json),
-  migration: z.nullable(json),
-});
+export const HistoryRecord = z.lazy(() =>
+  z.looseObject({
+    episode_id: episodeId,
+    week_id: weekId,
+    sequence: z.int(),
+    allocation_key: z.string(),
+    title: z.nullable(z.string()),
+    completed_at: timestamp,
+    media_sha256: z.nullable(sha256),
+    cover_sha256: z.nullable(sha256),
+    cost: z.array(Total),
+    references: z.array(z.looseObject({ step: name, provider: name, ref: z.string() })),
+    receipts: z.array(json),
+    migration: z.nullable(json),
+  }),
+);
 export type HistoryRecord = z.infer<typeof HistoryRecord>;
 
 export const History = z.looseObject({

@@ -5,14 +5,16 @@ import { decimal, name, showPath } from './scalars.ts';
 export const ASSEMBLY = 'assembly';
 
 /** What a step is given: the output of another step, or a file of the show. `name` is what the provider sees. */
-const StepInput = z.union([z.strictObject({ name: name, step: name }), z.strictObject({ name: name, file: showPath })]);
+const StepInput = z.lazy(() =>
+  z.union([z.strictObject({ name: name, step: name }), z.strictObject({ name: name, file: showPath })]),
+);
 type StepInput = z.infer<typeof StepInput>;
 
 /** `video, image, audio` outputs are decoded before they count; `text` and `file` are only hashed. */
 export const Kind = z.enum(['video', 'image', 'audio', 'text', 'file']);
 export type Kind = z.infer<typeof Kind>;
 
-const step = {
+const step = () => ({
   id: name,
   provider: name,
   kind: Kind,
@@ -26,19 +28,21 @@ const step = {
   estimate: z.optional(z.strictObject({ amount: decimal, unit: z.string() })),
   /** What budgets in quantities count, e.g. `{ "video_seconds": "8" }`. */
   quantity: z.optional(z.record(name, decimal)),
-};
-const Step = z.strictObject(step);
+});
+const Step = z.lazy(() => z.strictObject(step()));
 export type Step = z.infer<typeof Step>;
 
-const head = { format: z.literal(1), title: z.optional(z.string().check(z.maxLength(500))) };
+const head = () => ({ format: z.literal(1), title: z.optional(z.string().check(z.maxLength(500))) });
 
 /** A plan file: what it says and is not known is a mistake. */
-export const Plan = z.strictObject({ ...head, steps: z.array(Step).check(z.minLength(1), z.maxLength(500)) });
+export const Plan = z.lazy(() =>
+  z.strictObject({ ...head(), steps: z.array(Step).check(z.minLength(1), z.maxLength(500)) }),
+);
 export type Plan = z.infer<typeof Plan>;
 
 /** A plan in a record: what a later version added is kept, and it was a plan that can be carried out. */
 export const RecordedPlan = z
-  .looseObject({ ...head, steps: z.array(z.looseObject(step)).check(z.minLength(1)) })
+  .looseObject({ ...head(), steps: z.array(z.lazy(() => z.looseObject(step()))).check(z.minLength(1)) })
   .check(z.refine((plan) => faultsOfSteps(plan.steps).length === 0, 'steps that fit together'));
 
 /** Steps that must be usable before `step` starts: what it names in `needs` and what its inputs come from. */

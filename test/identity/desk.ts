@@ -28,7 +28,7 @@ export async function allocate(root: string, asked: Asked): Promise<Allocation &
     verb: 'allocate',
     commandLine: 'episode allocate',
     talk: silent,
-    interrupted: new AbortController().signal,
+    signals: { interrupted: new AbortController().signal },
   });
   const answer = await verb.run(context, { args: [], options });
   return { ...(answer.document as Allocation), notes: answer.notes ?? [] };
