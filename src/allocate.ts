@@ -1,7 +1,7 @@
-import { findStray } from './artifacts.ts';
-import { clockBehind, type EpisodeError, keyInOtherWeek, keyInputMismatch, ledgerIncomplete } from './errors.ts';
+import { straysOf } from './artifacts.ts';
+import { clockBehind, type EpisodeError, keyInOtherWeek, keyInputMismatch } from './errors.ts';
 import { fingerprint } from './fingerprint.ts';
-import { getRecorded, refuseIncomplete, refuseSeveral } from './integrity.ts';
+import { readKeyed, refuseIncomplete } from './integrity.ts';
 import type { Episode, EpisodeStatus } from './model/episode.ts';
 import { episodeIdOf } from './model/episode-id.ts';
 import type { Key, Ledger } from './model/ledger.ts';
@@ -48,7 +48,8 @@ export interface Allocation {
   created_at: string;
 }
 
-const CLOCK_TOLERANCE_MS = 5 * 60_000;
+/** How far behind the newest record a clock may be and still be believed. */
+export const CLOCK_TOLERANCE_MS = 5 * 60_000;
 
 /**
  * The episode of this key: the one it already has, or a new one, recorded before this returns.
@@ -82,13 +83,7 @@ async function findKnown(view: View, request: AllocateRequest): Promise<Allocati
   const { hash } = await nameKey(view, request);
   const key = await view.get(ref('key', hash));
   if (!key) return null;
-  const index = await getRecorded(view, ref('week', key.week_id), request.key, key.episode_id);
-  const episode = await getRecorded(view, ref('episode', key.episode_id), request.key, key.episode_id);
-  if (index.episodes[key.episode_id] !== hash || episode.allocation_key !== key.key) {
-    const fault = `key "${request.key}" points to ${key.episode_id}, and that record does not answer to it`;
-    throw ledgerIncomplete(view.nameOf(ref('key', hash)), fault);
-  }
-  refuseSeveral(request.key, index, hash);
+  const episode = await readKeyed(view, hash, key);
   if (request.week !== null && request.week !== key.week_id) {
     throw keyInOtherWeek(request.key, key.episode_id, key.week_id, request.week);
   }
@@ -116,8 +111,7 @@ async function create(
   await refuseIncomplete(transaction, { ledger, weekId, index, hash, key: request.key });
   const highest = index?.highest ?? -1;
   const recorded = new Set(Object.keys(index?.episodes ?? {}));
-  const stray = await findStray(port, root, { week_id: weekId, highest, recorded });
-  if (stray) throw ledgerIncomplete(stray.path, stray.fault, ...strayHints(stray.path));
+  for await (const stray of straysOf(port, root, { week_id: weekId, highest, recorded })) throw stray;
   const refusal = await request.refuseNew();
   if (refusal) throw refusal;
   const now = port.now();
@@ -148,11 +142,6 @@ async function create(
 }
 
 const iso = (ms: number): string => new Date(ms).toISOString();
-
-const strayHints = (path: string): string[] => [
-  'put state/ back from the backup that belongs to episodes/',
-  `or, if ${path} is not an episode of this show: mv ${path} ELSEWHERE`,
-];
 
 function newEpisode(request: AllocateRequest, weekId: string, sequence: number, at: string, by: string): Episode {
   const plan = request.plan ?? request.schedulePlan;

@@ -1,8 +1,9 @@
+import { clearAbandoned } from './abandoned.ts';
 import { artifactChanged, EpisodeError, episodeClosed, stepNotReady, usage } from './errors.ts';
 import { findStep, firstAttempts, type PaidOptions, readSpendable } from './generate.ts';
 import type { Attempt, Episode } from './model/episode.ts';
 import { type StepView, viewSteps, withDerived } from './model/status.ts';
-import { approveCommand } from './next.ts';
+import { approveCommand, nextCommands, stepCommands } from './next.ts';
 import { readEpisode, saveEpisode } from './record.ts';
 import type { SpendPlan } from './spend/authority.ts';
 import { verifyRecorded } from './spend/inputs.ts';
@@ -29,6 +30,7 @@ export async function approve(
 ): Promise<SpendAnswer> {
   const { takes, authority } = await planApproval(services, episodeId, options);
   await recordApproval(services, episodeId, takes, options.by);
+  await clearAbandoned(services, episodeId);
   return reportOf(await run(services, episodeId, authority), services.config.currency);
 }
 
@@ -75,7 +77,7 @@ function selectTakes(episode: Episode, named: readonly string[], sha256: string 
   const again = gates.filter(({ take }) => sha256 === null || take!.files![0]!.sha256.startsWith(sha256));
   const unnamed = waiting.length > 0 ? waiting : again;
   const chosen = named.length > 0 ? [...new Set(named)].map((step) => pick(episode, step)) : unnamed;
-  if (chosen.length === 0) throw nothingWaits(id);
+  if (chosen.length === 0) throw nothingWaits(episode);
   return chosen.map(({ id: step, take }) => ({ step, attemptId: take!.attempt_id, files: take!.files! }));
 }
 
@@ -88,6 +90,7 @@ function pick(episode: Episode, step: string): StepView {
     episode.episode_id,
     step,
     isMade ? 'its plan asks for no review' : `it is ${state}, and has no output to approve`,
+    ...stepCommands(episode, view),
   );
 }
 
@@ -98,11 +101,14 @@ const severalWait = (episodeId: string, waiting: readonly StepView[]): EpisodeEr
     ...waiting.map((view) => approveCommand(episodeId, view.id, view.take!.files![0]!)),
   );
 
-const nothingWaits = (episodeId: string): EpisodeError =>
-  new EpisodeError('STEP_NOT_READY', `nothing of ${episodeId} waits for approval`, {
-    subject: episodeId,
-    hints: [`episode show ${episodeId}`],
+function nothingWaits(episode: Episode): EpisodeError {
+  const id = episode.episode_id;
+  const next = nextCommands(episode);
+  return new EpisodeError('STEP_NOT_READY', `nothing of ${id} waits for approval`, {
+    subject: id,
+    hints: next.length > 0 ? next : [`episode show ${id}`],
   });
+}
 
 function refuseOtherBytes(takes: readonly Take[], sha256: string): void {
   if (takes.length > 1) throw usage('--sha256 names the output of one step: approve the steps one by one', '--sha256');

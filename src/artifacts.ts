@@ -1,21 +1,25 @@
 import * as z from 'zod/mini';
-import { ensureDirectory, namesIn, readIfThere, statIn, syncDirectory, writeNew } from './durable.ts';
-import { asEpisodeError, ledgerIncomplete, recordDamaged } from './errors.ts';
-import { readRecord } from './json/record.ts';
+import { ensureDirectory, namesIn, statIn, syncDirectory, writeNew } from './durable.ts';
+import { artifactChanged, asEpisodeError, type EpisodeError, recordDamaged, strayFound } from './errors.ts';
+import { UNRECORDED } from './integrity.ts';
+import { readBytes, readRecord } from './json/record.ts';
 import { format } from './json/strict-json.ts';
+import type { OutputFile } from './model/episode.ts';
 import { episodeIdOf } from './model/episode-id.ts';
+import { faultOfWeek } from './model/week.ts';
 import type { Disk, Port } from './port.ts';
+import { artifactsPath, stampPath } from './store/store.ts';
 
 /** `episodes/<episode_id>/episode.json`: which ledger made this directory, so that a restored backup shows. */
-const Stamp = z.looseObject({
-  format: z.literal(1),
-  ledger_id: z.string(),
-  episode_id: z.string(),
-  /** Number of the ledger's head when the directory was made. */
-  head: z.int(),
-});
-
-const stampPath = (episodeId: string): string => `episodes/${episodeId}/episode.json`;
+const Stamp = z.lazy(() =>
+  z.looseObject({
+    format: z.literal(1),
+    ledger_id: z.string(),
+    episode_id: z.string(),
+    /** Number of the ledger's head when the directory was made. */
+    head: z.int(),
+  }),
+);
 
 /** Entries of `episodes/` that are read in 3 ms; reading the 100,000 of a large show would cost more than the rest of `allocate`. */
 const SMALL_DIRECTORY_BYTES = 64 * 1024;
@@ -31,30 +35,22 @@ interface KnownWeek {
 }
 
 /**
- * Something under `episodes/` that says this week knows more than the ledger: a stamped directory without a record, the
- * directory of the very ID about to be given, or a weekly name from before the versioned ones. `null` if there is nothing.
+ * What under `episodes/` says that this week knows more than the ledger: a stamped directory without a record, the
+ * directory of the very ID about to be given, or a weekly name from before the versioned ones.
  */
-export async function findStray(
-  { disk }: Port,
-  root: string,
-  week: KnownWeek,
-): Promise<{ path: string; fault: string } | null> {
+export async function* straysOf({ disk }: Port, root: string, week: KnownWeek): AsyncGenerator<EpisodeError> {
   for (const legacy of legacyNames(week.week_id)) {
     const path = `episodes/${legacy}`;
-    if (await statIn(disk, root, path)) {
-      return { path, fault: `${path} carries a weekly name of ${week.week_id} from before the versioned ones` };
-    }
+    if (await statIn(disk, root, path))
+      yield strayFound(path, `carries a weekly name of ${week.week_id} from before the versioned ones`);
   }
   for (const sequence of await unrecordedSequences(disk, root, week)) {
     const episodeId = episodeIdOf(week.week_id, sequence);
-    const path = `episodes/${episodeId}`;
+    const path = artifactsPath(episodeId);
     if (!(await statIn(disk, root, path))) continue;
-    if (sequence === week.highest + 1) return { path, fault: `${path} is there, and no record of it` };
-    if (await statIn(disk, root, stampPath(episodeId))) {
-      return { path, fault: `${path} was made by a ledger, and no record of it is here` };
-    }
+    if (await statIn(disk, root, stampPath(episodeId))) yield strayFound(path, UNRECORDED);
+    else if (sequence === week.highest + 1) yield strayFound(path, 'is there, and no record of it');
   }
-  return null;
 }
 
 async function unrecordedSequences(disk: Disk, root: string, week: KnownWeek): Promise<number[]> {
@@ -66,6 +62,16 @@ async function unrecordedSequences(disk: Disk, root: string, week: KnownWeek): P
     .filter((name) => !week.recorded.has(name))
     .map((name) => Number(name.slice(prefix.length)))
     .sort((a, b) => a - b);
+}
+
+/** Weeks that names under `episodes/` speak of, in whatever spelling: those that `straysOf` may have something to say of. */
+export async function weeksNamed({ disk }: Port, root: string): Promise<string[]> {
+  const weeks = (await namesIn(disk, root, 'episodes')).flatMap((name) => {
+    const [, year, week] = /^(\d{4})[-_]?[Ww](\d\d)(?:-\d+)?$/.exec(name) ?? [];
+    const [, later, last] = /^(?:W|week[-_])(\d\d)[-_](\d{4})$/.exec(name) ?? [];
+    return year !== undefined ? [`${year}-W${week}`] : last !== undefined ? [`${last}-W${later}`] : [];
+  });
+  return [...new Set(weeks)].filter((weekId) => faultOfWeek(weekId) === null);
 }
 
 /** Spellings of a bare week that people used as directory names. */
@@ -84,23 +90,25 @@ function legacyNames(weekId: string): string[] {
   ];
 }
 
+/** What the stamp of an episode's directory must say: this ledger, this episode, and no later head than there is. */
+interface Stamped {
+  ledger_id: string;
+  episode_id: string;
+  head: number;
+}
+
 /**
  * The episode's directory, made and stamped if it is not there yet. Throws `LEDGER_INCOMPLETE` (65) when its stamp names
  * another ledger or a later head than the ledger has: then `state/` or `episodes/` comes from another backup.
  */
-export async function prepareDirectory(
-  port: Port,
-  root: string,
-  stamp: { ledger_id: string; episode_id: string; head: number },
-): Promise<void> {
+export async function prepareDirectory(port: Port, root: string, stamp: Stamped): Promise<void> {
   const { disk } = port;
   const file = stampPath(stamp.episode_id);
-  const directory = `${root}/episodes/${stamp.episode_id}`;
+  const directory = `${root}/${artifactsPath(stamp.episode_id)}`;
   try {
-    const bytes = await readIfThere(disk, `${root}/${file}`);
-    if (bytes) return compareStamp(await readRecord(bytes, file), stamp, file);
+    if (await isStamped(port, root, stamp)) return;
     if (await ensureDirectory(disk, `${root}/episodes`)) await syncDirectory(disk, root);
-    await ensureOwn(port, root, `episodes/${stamp.episode_id}`);
+    await ensureOwn(port, root, artifactsPath(stamp.episode_id));
     await syncDirectory(disk, `${root}/episodes`);
     const temporary = `${directory}/.stamp-${port.random(8)}`;
     await writeNew(disk, temporary, Buffer.from(format({ format: 1, ...stamp })));
@@ -111,6 +119,22 @@ export async function prepareDirectory(
   }
 }
 
+/** Whether the directory carries its stamp. Throws `RECORD_DAMAGED`, `LEDGER_INCOMPLETE` (65) when it carries another. */
+export async function isStamped({ disk }: Port, root: string, stamp: Stamped): Promise<boolean> {
+  const file = stampPath(stamp.episode_id);
+  const bytes = await readBytes(disk, `${root}/${file}`, file);
+  if (!bytes) return false;
+  const result = z.safeParse(Stamp, await readRecord(bytes, file));
+  if (!result.success) throw recordDamaged(file, 'it is no stamp of an episode directory');
+  const { ledger_id, episode_id, head } = result.data;
+  if (episode_id !== stamp.episode_id) throw recordDamaged(file, `it says it belongs to ${episode_id}`);
+  const path = artifactsPath(episode_id);
+  if (ledger_id !== stamp.ledger_id) throw strayFound(path, `was made by another ledger (${ledger_id})`);
+  if (head > stamp.head)
+    throw strayFound(path, `was made at transaction ${head}, and state/ ends at ${stamp.head}: it is an older copy`);
+  return true;
+}
+
 /** A directory of ours below `episodes/`; a link in its place would lead writes out of the show. */
 export async function ensureOwn(port: Port, root: string, path: string): Promise<void> {
   if (await ensureDirectory(port.disk, `${root}/${path}`)) return;
@@ -118,20 +142,11 @@ export async function ensureOwn(port: Port, root: string, path: string): Promise
   if (type !== 'directory') throw recordDamaged(path, `it is a ${type ?? 'name'} and must be a directory`);
 }
 
-function compareStamp(
-  found: object,
-  stamp: { ledger_id: string; episode_id: string; head: number },
-  file: string,
-): void {
-  const result = z.safeParse(Stamp, found);
-  if (!result.success) throw recordDamaged(file, 'it is no stamp of an episode directory');
-  const { ledger_id, episode_id, head } = result.data;
-  if (episode_id !== stamp.episode_id) throw recordDamaged(file, `it says it belongs to ${episode_id}`);
-  if (ledger_id !== stamp.ledger_id) throw ledgerIncomplete(file, `${file} was made by another ledger (${ledger_id})`);
-  if (head > stamp.head) {
-    throw ledgerIncomplete(
-      file,
-      `${file} was made at transaction ${head}, and state/ ends at ${stamp.head}: it is an older copy`,
-    );
-  }
+/** `ARTIFACT_CHANGED` (10) about a recorded file that is gone or has another size; `null` as far as can be seen unread. */
+export async function whyChanged({ disk }: Port, root: string, file: OutputFile): Promise<EpisodeError | null> {
+  const { path, sha256, bytes } = file;
+  const stat = await statIn(disk, root, path);
+  if (!stat) return artifactChanged(path, sha256, 'it is missing');
+  if (stat.type !== 'file') return artifactChanged(path, sha256, `it is a ${stat.type}`);
+  return stat.size === bytes ? null : artifactChanged(path, sha256, `it has ${stat.size} bytes, not ${bytes}`);
 }

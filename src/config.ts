@@ -1,5 +1,5 @@
 import * as z from 'zod/mini';
-import { configuration, EpisodeError, inputUnreadable, isErrno, planInvalid } from './errors.ts';
+import { type Code, configuration, EpisodeError, inputUnreadable, isErrno, planInvalid } from './errors.ts';
 import { readRecord } from './json/record.ts';
 import { Config, providerNames, unknownZones } from './model/config.ts';
 import { describeIssues } from './model/issues.ts';
@@ -26,22 +26,23 @@ export async function loadConfig(disk: Disk, root: string): Promise<Config> {
  * plan at all, `FILE_NOT_FOUND` (66); whether it can be carried out is `refusalOfPlan`'s to say.
  */
 export async function readPlan(disk: Disk, path: string, name: string): Promise<Plan> {
-  const value = await readInput(disk, path, name, (message) => planInvalid(name, [message]));
+  const value = await readInput(disk, path, name, (message) => planInvalid(name, [message]), 'FORMAT_NEWER');
   const result = z.safeParse(Plan, value, { reportInput: true });
   if (!result.success) throw planInvalid(name, describeIssues(result.error, Plan));
   return result.data;
 }
 
 /** `PLAN_INVALID` (64) with every fault that this show sees in a plan; `null` when it can be carried out. */
-export function refusalOfPlan(plan: Plan, name: string, config: Config): EpisodeError | null {
-  const faults = faultsOfPlan(plan, providerNames(config));
+export async function refusalOfPlan(plan: Plan, name: string, config: Config): Promise<EpisodeError | null> {
+  const { faultsOfBuiltIn } = await import('./providers/built-in.ts');
+  const faults = [...faultsOfPlan(plan, providerNames(config)), ...faultsOfBuiltIn(plan, config)];
   return faults.length > 0 ? planInvalid(name, faults) : null;
 }
 
 /** A plan file that this show can carry out, or what `readPlan` and `refusalOfPlan` say. */
 export async function loadPlan(disk: Disk, path: string, name: string, config: Config): Promise<Plan> {
   const plan = await readPlan(disk, path, name);
-  const refusal = refusalOfPlan(plan, name, config);
+  const refusal = await refusalOfPlan(plan, name, config);
   if (refusal) throw refusal;
   return plan;
 }
@@ -51,6 +52,7 @@ async function readInput(
   path: string,
   name: string,
   fault: (message: string) => EpisodeError,
+  ...faulty: Code[]
 ): Promise<object> {
   let bytes: Buffer;
   try {
@@ -62,7 +64,7 @@ async function readInput(
   try {
     return await readRecord(bytes, name);
   } catch (error) {
-    if (!(error instanceof EpisodeError) || error.code !== 'RECORD_DAMAGED') throw error;
-    throw fault(error.message.replace(`${name} is damaged: `, ''));
+    if (!(error instanceof EpisodeError) || !['RECORD_DAMAGED', ...faulty].includes(error.code)) throw error;
+    throw fault(error.message.replace(`${name} is damaged: `, '').replace(`${name} has`, 'it has'));
   }
 }

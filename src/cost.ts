@@ -1,6 +1,5 @@
 import type { CostRow, Total } from './model/episode.ts';
-import { compareEpisodeIds } from './model/episode-id.ts';
-import { readEpisode, totals } from './record.ts';
+import { readEpisode, readEpisodeIds, totals } from './record.ts';
 import type { Store } from './store/store.ts';
 
 export interface Costs {
@@ -12,9 +11,11 @@ export interface Costs {
 /** Every cost row of one episode, of a week, or of the show, failures and possible charges included. */
 export async function cost(store: Store, scope: { episodeId: string } | { week: string } | 'show'): Promise<Costs> {
   return store.browse(async (view) => {
-    const weeks = scope === 'show' ? (await view.list('week')).sort() : 'week' in scope ? [scope.week] : [];
-    const ids = typeof scope === 'object' && 'episodeId' in scope ? [scope.episodeId] : [];
-    for (const week of weeks) ids.push(...(await view.list('episode', week)).sort(compareEpisodeIds));
+    // What a lost record cost is not known, and a sum without it would be wrong.
+    const ids =
+      typeof scope === 'object' && 'episodeId' in scope
+        ? [scope.episodeId]
+        : await readEpisodeIds(view, scope === 'show' ? null : scope.week);
     const rows: Costs['rows'] = [];
     for (const episodeId of ids) {
       const episode = await readEpisode(view, episodeId);

@@ -144,14 +144,20 @@ export const lockLost = (): EpisodeError =>
     hints: ['the same command later is safe'],
   });
 
+/** What to do about one file, as it can be typed. */
+export const restoring = (file: string): string => `put the file back from a backup: cp -p BACKUP/${file} ${file}`;
+
+export const restoringWeek = (weekId: string): string =>
+  `put the week back from a backup, overwriting nothing: cp -Rpn BACKUP/state/${weekId} state/`;
+
+const restoringState =
+  'put state/ and history/ back from one backup: mv state history ELSEWHERE && cp -Rp BACKUP/state BACKUP/history .';
+
 /** A file that cannot be trusted. It is left as it is. */
 export const recordDamaged = (file: string, fault: string, cause?: unknown): EpisodeError =>
   new EpisodeError('RECORD_DAMAGED', `${file} is damaged: ${fault}`, {
     subject: file,
-    hints: [
-      `nothing was changed; put the file back from a backup: cp -p BACKUP/${file} ${file}`,
-      'episode doctor  # names every damaged record',
-    ],
+    hints: [`nothing was changed; ${restoring(file)}`, 'episode doctor  # names every damaged record'],
     cause,
   });
 
@@ -165,17 +171,30 @@ export const formatNewer = (file: string, format: unknown): EpisodeError =>
     },
   );
 
-export const ledgerDamaged = (file: string, fault: string, hint = 'put state/ back from a backup'): EpisodeError =>
+export const ledgerDamaged = (file: string, fault: string, hint = restoringState): EpisodeError =>
   new EpisodeError('LEDGER_DAMAGED', `the ledger is damaged at ${file}: ${fault}`, {
     subject: file,
     hints: [`nothing was changed; ${hint}`, 'episode doctor  # names every damaged record'],
   });
 
+/** `hints`: what mends it, where that is more than putting `file` back. */
 export const ledgerIncomplete = (file: string, fault: string, ...hints: string[]): EpisodeError =>
   new EpisodeError('LEDGER_INCOMPLETE', `the ledger is incomplete: ${fault}; nothing was created`, {
     subject: file,
-    hints: hints.length > 0 ? hints : ['put state/ back from the backup that belongs to episodes/ and history/'],
+    hints: [
+      ...(hints.length > 0 ? hints : [restoring(file)]),
+      'episode doctor  # names all that is missing or does not fit',
+    ],
   });
+
+/** Something of a show of which the ledger knows nothing: the ledger is another one's or an older one, or it is stray. */
+export const strayFound = (path: string, fault: string): EpisodeError =>
+  ledgerIncomplete(
+    path,
+    `${path} ${fault}`,
+    restoringState.replace('one backup', `the backup that belongs to ${path}`),
+    `or, if ${path} is not of this show: mv ${path} ELSEWHERE`,
+  );
 
 const READABLE: Record<string, string> = {
   ENOSPC: 'no space is left on the disk',
@@ -260,14 +279,14 @@ export const providerUnreachable = (
 ): EpisodeError =>
   new EpisodeError('PROVIDER_UNREACHABLE', `${provider} gave no answer to "${op}": ${why}`, {
     subject: provider,
-    hints: ['the same command later is safe', `episode provider check ${provider}`],
+    hints: ['the same command later is safe'],
     details: { op, ...details },
   });
 
 export const providerProtocol = (provider: string, op: string, why: string): EpisodeError =>
   new EpisodeError('PROVIDER_PROTOCOL', `${provider} broke episode-provider/1 at "${op}": ${why}`, {
     subject: provider,
-    hints: [`episode provider certify ${provider}`],
+    hints: [`mend the adapter behind ${provider}: what it must answer is said in docs/providers.md`],
     details: { op },
   });
 
@@ -307,7 +326,7 @@ export const keyInputMismatch = (key: string, episodeId: string, differing: stri
 export const keyOnSeveralEpisodes = (key: string, week: string, episodeIds: string[]): EpisodeError =>
   new EpisodeError('KEY_ON_SEVERAL_EPISODES', `key "${key}" is recorded for ${episodeIds.join(' and ')} in ${week}`, {
     subject: key,
-    hints: ['nothing was created; put state/ back from a backup', ...episodeIds.map((id) => `episode show ${id}`)],
+    hints: [`nothing was created; ${restoringState}`, ...episodeIds.map((id) => `episode show ${id}`)],
     details: { episode_ids: episodeIds },
   });
 
@@ -343,7 +362,10 @@ export const planMissing = (episodeId: string): EpisodeError =>
 export const planInvalid = (file: string, faults: string[]): EpisodeError =>
   new EpisodeError('PLAN_INVALID', `${file} is not a plan that can be carried out: ${faults.join('; ')}`, {
     subject: file,
-    hints: [`episode plan --file ${file}  # validates and prices it, and changes nothing`],
+    hints: [
+      `mend ${file} as it says`,
+      `episode plan --file ${file}  # then: checks and prices it, and changes nothing`,
+    ],
     details: { faults },
   });
 
@@ -389,23 +411,12 @@ export const claimGivenUp = (episodeId: string, step: string, attemptId: string)
     },
   );
 
-/** `says`: the provider's word for it, where that is more than "running". */
-export const stillRunning = (
-  episodeId: string,
-  step: string,
-  provider: string,
-  ref: string,
-  says?: string,
-): EpisodeError =>
-  new EpisodeError(
-    'STILL_RUNNING',
-    `step ${step} of ${episodeId} is still running at ${provider}, ref ${ref}${says ? ` (${provider} says: ${says})` : ''}`,
-    {
-      subject: `${episodeId}/${step}`,
-      hints: [`episode generate ${episodeId}  # goes on waiting, and pays nothing again`],
-      details: { ref },
-    },
-  );
+export const stillRunning = (episodeId: string, step: string, provider: string, ref: string): EpisodeError =>
+  new EpisodeError('STILL_RUNNING', `step ${step} of ${episodeId} is still running at ${provider}, ref ${ref}`, {
+    subject: `${episodeId}/${step}`,
+    hints: [`episode generate ${episodeId}  # goes on waiting, and pays nothing again`],
+    details: { ref },
+  });
 
 export const outcomeUnknown = (episodeId: string, step: string, provider: string, reason: string): EpisodeError =>
   new EpisodeError(
@@ -413,33 +424,103 @@ export const outcomeUnknown = (episodeId: string, step: string, provider: string
     `step ${step} of ${episodeId}: ${provider} may have accepted and charged it, and no answer says so (${reason}); it is held`,
     {
       subject: `${episodeId}/${step}`,
-      hints: waysOut(episodeId, step, provider).map(({ command, means }) => `${command}  # ${means}`),
+      hints: wayLines(waysOut(episodeId, step, provider)),
     },
   );
 
-/** What ends a hold: commands that can be typed as they stand, and what each says. */
-export const waysOut = (episodeId: string, step: string, provider: string): { command: string; means: string }[] => {
-  const settle = (form: string): string => `episode settle ${episodeId} --step ${step} ${form} --evidence "…"`;
-  return [
-    { command: `episode reconcile ${episodeId} --step ${step}`, means: `asks ${provider}; free` },
-    { command: settle('--accepted REF'), means: `found at ${provider}` },
-    { command: settle('--not-accepted'), means: `surely not there; then: episode generate ${episodeId}` },
-    { command: settle('--write-off'), means: 'cannot be known, its cost stays; then: episode retry …' },
-  ];
-};
+/**
+ * Accepted once, and no longer there by the provider's own word (`remote`): `not_found` or `expired`. `settledBy` gave
+ * the reference, if a person did; then it may be a wrong one, and all that was open before is open again.
+ */
+export const taskLost = (
+  episodeId: string,
+  step: string,
+  provider: string,
+  { ref, remote, settledBy }: { ref: string; remote: string; settledBy: string | null },
+): EpisodeError =>
+  new EpisodeError(
+    'OUTCOME_UNKNOWN',
+    settledBy === null
+      ? `step ${step} of ${episodeId}: ${provider} accepted it as ${ref} and calls that ${remote} now; it is held`
+      : `step ${step} of ${episodeId}: ${settledBy} settled it as ${ref}, and ${provider} calls that ${remote}; it is held`,
+    {
+      subject: `${episodeId}/${step}`,
+      hints: wayLines(settledBy === null ? waysHome(episodeId, step) : waysOut(episodeId, step, provider)),
+      details: { ref, remote },
+    },
+  );
+
+/** A command that can be typed as it stands, and what it says. */
+interface Way {
+  command: string;
+  means: string;
+}
+
+export const wayLines = (ways: readonly Way[]): string[] => ways.map(({ command, means }) => `${command}  # ${means}`);
+
+const settleCommand = (episodeId: string, step: string, form: string): string =>
+  `episode settle ${episodeId} --step ${step} ${form} --evidence "…"`;
+
+/** What ends the hold of a step of which nobody knows whether it was accepted. */
+export const waysOut = (episodeId: string, step: string, provider: string): Way[] => [
+  { command: `episode reconcile ${episodeId} --step ${step}`, means: `asks ${provider}; free` },
+  { command: settleCommand(episodeId, step, '--accepted REF'), means: `found at ${provider}` },
+  {
+    command: settleCommand(episodeId, step, '--not-accepted'),
+    means: `surely not there; then: episode generate ${episodeId}`,
+  },
+  {
+    command: settleCommand(episodeId, step, '--write-off'),
+    means: 'cannot be known, its cost stays; then: episode retry …',
+  },
+];
+
+/** What brings the result of an accepted task home, or gives it up. */
+export const waysHome = (episodeId: string, step: string): Way[] => [
+  { command: `episode reconcile ${episodeId} --step ${step}`, means: 'asks for it again; free' },
+  {
+    command: settleCommand(episodeId, step, '--write-off'),
+    means: 'cannot be had any more, its cost stays; then: episode retry …',
+  },
+];
 
 export const retryCommand = (episodeId: string, step: string): string =>
   `episode retry ${episodeId} --step ${step} --reason "…"`;
 
-export const stepFailed = (episodeId: string, step: string, provider: string, why: string): EpisodeError =>
+/** `free`: what was at fault in a step that costs nothing: the `request`, which its plan makes, or the `render` of it. */
+export const stepFailed = (
+  episodeId: string,
+  step: string,
+  provider: string,
+  why: string,
+  free: 'request' | 'render' | null = null,
+): EpisodeError =>
   new EpisodeError('STEP_FAILED', `step ${step} of ${episodeId} failed at ${provider}: ${why}`, {
     subject: `${episodeId}/${step}`,
-    hints: [`${retryCommand(episodeId, step)}  # pays once more`],
+    hints: [
+      ...(free === 'request' ? [`episode plan ${episodeId} --file FILE  # with ${step} mended in FILE`] : []),
+      `${retryCommand(episodeId, step)}  # ${free === null ? 'pays once more' : 'makes it once more; free'}`,
+    ],
   });
 
 /** Definite, and by a person: `why` is "it was rejected by mika: six fingers". */
 export const stepGivenUp = (episodeId: string, step: string, why: string): EpisodeError =>
   stepNotReady(episodeId, step, why, `${retryCommand(episodeId, step)}  # pays once more`);
+
+/** Replayed, and nothing came of that take: `fate` is what became of it, "failed at fal: nsfw". */
+export const reasonUsed = (
+  episodeId: string,
+  step: string,
+  { reason, take, fate, code }: { reason: string; take: number; fate: string; code: 'STEP_FAILED' | 'STEP_NOT_READY' },
+): EpisodeError =>
+  new EpisodeError(
+    code,
+    `step ${step} of ${episodeId}: the reason "${reason}" was used already, for take ${take}, which ${fate}; another take needs a new reason`,
+    {
+      subject: `${episodeId}/${step}`,
+      hints: [`${retryCommand(episodeId, step)}  # with a new reason; pays once more`],
+    },
+  );
 
 export const artifactChanged = (path: string, recorded: string, found: string): EpisodeError =>
   new EpisodeError('ARTIFACT_CHANGED', `${path} is not what was recorded (${recorded.slice(0, 12)}…): ${found}`, {
@@ -449,20 +530,36 @@ export const artifactChanged = (path: string, recorded: string, found: string): 
 
 // Money --------------------------------------------------------------------------------------------------------------
 
-export const budgetExceeded = (what: string, details: Record<string, unknown>): EpisodeError =>
+/** `bound`: what is exceeded, `--max-cost` or a setting of pipeline.json; `counted`: the command that shows what counts. */
+export const budgetExceeded = (
+  what: string,
+  { bound, counted }: { bound: string; counted: string },
+  details: Record<string, unknown>,
+): EpisodeError =>
   new EpisodeError('BUDGET_EXCEEDED', `${what}; nothing was sent`, {
     subject: 'budget',
-    hints: ['episode cost  # shows what counts', 'raise the budget in pipeline.json, or close what is not needed'],
-    details,
+    hints:
+      bound === '--max-cost'
+        ? ['give a larger --max-cost, or leave it out']
+        : [`raise ${bound} in pipeline.json`, `${counted}  # shows what counts`],
+    details: { ...details, bound },
   });
 
-export const unpriced = (episodeId: string, step: string, provider: string): EpisodeError =>
+/** `bound`: what cannot be kept, `--max-cost` alone where a quantity bounds the budget. */
+export const unpriced = (
+  episodeId: string,
+  step: string,
+  provider: string,
+  bound: '--max-cost' | 'budget',
+): EpisodeError =>
   new EpisodeError(
     'UNPRICED',
     `step ${step} of ${episodeId}: nobody says what ${provider} may charge at most; nothing was sent`,
     {
       subject: `${episodeId}/${step}`,
+      details: { step, bound },
       hints: [
+        ...(bound === '--max-cost' ? ['leave --max-cost out: the quantity that the step takes is capped'] : []),
         'give the step an upper bound in the plan: "estimate": { "amount": "0.50", "unit": "USD" }',
         'or cap a quantity: "budget": { "quantities": { "per_episode": { … } } } in pipeline.json and "quantity" in the step',
       ],
@@ -520,6 +617,16 @@ const quoted = (word: string): string => `'${word.replaceAll("'", `'\\''`)}'`;
 export const usage = (message: string, subject: string, ...hints: string[]): EpisodeError =>
   new EpisodeError('USAGE', message, { subject, hints });
 
+/** A show of which `pipeline.json` alone is gone: `init` would have to make a second ledger, and makes none. */
+export const pipelineLost = (directory: string, code: 'NOT_A_SHOW' | 'ALREADY_INITIALISED'): EpisodeError =>
+  new EpisodeError(code, `${directory} has a ledger in state/ and no pipeline.json`, {
+    subject: directory,
+    hints: [
+      `put the file back from a backup: cp -p BACKUP/pipeline.json ${directory}/pipeline.json`,
+      'or write it anew, with the time zone in which weeks were counted: { "format": 1, "show": "NAME", "time_zone": "ZONE", "currency": "USD" }',
+    ],
+  });
+
 export const configuration = (faults: string[], cause?: unknown): EpisodeError =>
   new EpisodeError('CONFIGURATION', `pipeline.json: ${faults.join('; ')}`, {
     subject: 'pipeline.json',
@@ -536,6 +643,14 @@ export const unstableKey = (key: string, why: string): EpisodeError =>
       'if it really is kept across retries: --key-is-stable "why"',
     ],
   });
+
+/** People see no difference between this key and `twin`, and a ledger would make an episode for each. */
+export const keyHasTwin = (key: string, { twin, fault }: { twin: string; fault: string }): EpisodeError =>
+  usage(
+    `key "${key}" ${fault}, and the same key without that would make another episode; nothing was created`,
+    key,
+    `episode allocate --key ${twin === '' ? '"scheduled-run:2026-08-07"' : quoted(twin)}`,
+  );
 
 /** A file that the user named and that cannot be read; what is no failed call of the system is passed on as it is. */
 export function inputUnreadable(name: string, cause: unknown): unknown {

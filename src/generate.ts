@@ -1,6 +1,8 @@
+import { clearAbandoned } from './abandoned.ts';
 import { episodeClosed, planMissing, stepNotFound, stepNotReady } from './errors.ts';
 import type { Episode } from './model/episode.ts';
 import { type StepView, viewSteps } from './model/status.ts';
+import { stepCommands } from './next.ts';
 import type { Authority, SpendPlan } from './spend/authority.ts';
 import { readJudged } from './spend/recover.ts';
 import { reportOf, type SpendAnswer } from './spend/report.ts';
@@ -31,6 +33,7 @@ export async function generate(
   options: PaidOptions & { step: string | null },
 ): Promise<SpendAnswer> {
   const { authority } = await planGenerate(services, episodeId, options);
+  await clearAbandoned(services, episodeId);
   return reportOf(await run(services, episodeId, authority), services.config.currency);
 }
 
@@ -46,12 +49,7 @@ export async function planGenerate(
   const episode = await readSpendable(services, episodeId);
   const view = step === null ? null : findStep(episode, step);
   if (view?.state === 'waiting')
-    throw stepNotReady(
-      episodeId,
-      view.id,
-      `it needs ${view.missing.join(', ')} first`,
-      `episode generate ${episodeId}`,
-    );
+    throw stepNotReady(episodeId, view.id, `it needs ${view.missing.join(', ')} first`, ...stepCommands(episode, view));
   return { episode, authority: { starts: firstAttempts, steps: view && [view.id], maxCost, waitMs } };
 }
 

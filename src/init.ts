@@ -1,7 +1,7 @@
 import * as z from 'zod/mini';
 import { loadConfig } from './config.ts';
-import { syncDirectory, writeNew, writeNewWhole } from './durable.ts';
-import { asEpisodeError, EpisodeError, isErrno, usage } from './errors.ts';
+import { statIn, syncDirectory, writeNew, writeNewWhole } from './durable.ts';
+import { asEpisodeError, EpisodeError, isErrno, pipelineLost, usage } from './errors.ts';
 import { format } from './json/strict-json.ts';
 import { Config } from './model/config.ts';
 import { describeIssues } from './model/issues.ts';
@@ -34,6 +34,8 @@ export async function init(
   options: { timeZone: string; show: string; currency: string },
 ): Promise<InitAnswer> {
   const refusal = await ledger.refusal();
+  if (refusal?.code === 'ALREADY_INITIALISED' && !(await statIn(port.disk, root, 'pipeline.json')))
+    throw pipelineLost(root, 'ALREADY_INITIALISED');
   if (refusal) throw refusal;
   await refuseWithoutHardLinks(port, root);
   const pipeline = await writePipeline(port, root, options);

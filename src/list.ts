@@ -1,11 +1,13 @@
-import { EpisodeError } from './errors.ts';
+import { EpisodeError, retryCommand } from './errors.ts';
+import { whyForgotten } from './integrity.ts';
 import type { Episode, EpisodeStatus, Total } from './model/episode.ts';
 import { compareEpisodeIds } from './model/episode-id.ts';
-import { viewSteps } from './model/status.ts';
+import type { Ledger } from './model/ledger.ts';
+import { isAtWork, viewSteps } from './model/status.ts';
 import type { Port } from './port.ts';
-import { readEpisode, totals } from './record.ts';
+import { readEpisode, readLedger, totals } from './record.ts';
 import { type Shown, shown } from './show.ts';
-import { type Kind, type Ref, ref, type Store, type View } from './store/store.ts';
+import { ref, type Store, type View } from './store/store.ts';
 
 export interface Listed {
   episode_id: string;
@@ -48,8 +50,8 @@ export async function list(
 ): Promise<Listing> {
   return store.salvage(async (view, damage) => {
     const listing: Listing = { episodes: [], attention: [], damage: damage ? [damage] : [] };
-    await readOrDamage(view, ref('ledger', ''), listing);
-    for (const episodeId of await episodeIds(view, filter.week, listing)) {
+    const ledger = await orDamage(listing, () => readLedger(view));
+    for (const episodeId of await episodeIds(view, ledger, filter.week, listing)) {
       const episode = await episodeOrDamage(view, port, episodeId, listing);
       if (!episode || (filter.status !== null && episode.status !== filter.status)) continue;
       listing.episodes.push(summarise(episode));
@@ -60,25 +62,31 @@ export async function list(
 }
 
 /** Those that have a record, and those that the index of their week knows and that have lost theirs. */
-async function episodeIds(view: View, week: string | null, listing: Listing): Promise<string[]> {
-  const weeks = week === null ? (await view.list('week')).sort().reverse() : [week];
+async function episodeIds(view: View, ledger: Ledger | null, week: string | null, listing: Listing): Promise<string[]> {
+  const all = new Set([...(ledger?.weeks ?? []), ...(await view.list('week'))]);
+  const weeks = week === null ? [...all].sort().reverse() : [week];
   const ids: string[] = [];
   for (const weekId of weeks) {
-    const index = await readOrDamage(view, ref('week', weekId), listing);
-    await readOrDamage(view, ref('history', weekId), listing);
+    const index = await orDamage(listing, async () => {
+      const found = await view.get(ref('week', weekId));
+      const forgotten = ledger && whyForgotten(view, ledger, weekId, found);
+      if (forgotten) listing.damage.push(forgotten);
+      return found;
+    });
+    await orDamage(listing, () => view.get(ref('history', weekId)));
     const known = new Set([...Object.keys(index?.episodes ?? {}), ...(await view.list('episode', weekId))]);
     ids.push(...[...known].sort(compareEpisodeIds).reverse());
   }
   return ids;
 }
 
-async function readOrDamage<K extends Kind>(view: View, name: Ref<K>, listing: Listing) {
+async function orDamage<T>(listing: Listing, read: () => Promise<T>): Promise<T | null> {
   try {
-    return await view.get(name);
+    return await read();
   } catch (error) {
     if (!(error instanceof EpisodeError)) throw error;
     listing.damage.push(error);
-    return undefined;
+    return null;
   }
 }
 
@@ -113,11 +121,9 @@ function summarise(episode: Episode): Listed {
     completed_at: episode.completed_at,
     steps_done: views.filter((view) => view.state === 'succeeded' || view.state === 'stale').length,
     steps: views.length,
-    running: views.flatMap(({ id, state, last }) =>
-      ['claimed', 'sending', 'accepted', 'running'].includes(state)
-        ? [{ step: id, provider: last!.provider, progress: last!.remote?.progress ?? null }]
-        : [],
-    ),
+    running: views
+      .filter(isAtWork)
+      .map(({ id, last }) => ({ step: id, provider: last!.provider, progress: last!.remote?.progress ?? null })),
     cost: totals(episode.costs),
   };
 }
@@ -126,9 +132,9 @@ function attentionOf(episode: Shown): Attention[] {
   const id = episode.episode_id;
   if (episode.status === 'closed') return [];
   const held = episode.holds.map((hold): Attention => {
-    const what = hold.what === 'unknown' ? 'held' : 'approval';
+    const what = hold.what === 'approval' ? 'approval' : 'held';
     const command = what === 'held' ? `episode show ${id}` : hold.commands[0]!;
-    const message = what === 'held' ? `${hold.step} unknown` : hold.step;
+    const message = what === 'held' ? `${hold.step} ${hold.what}` : hold.step;
     return { episode_id: id, what, step: hold.step, since: hold.since, at_risk: hold.at_risk, command, message };
   });
   const failed = viewSteps(episode).flatMap((view): Attention[] => {
@@ -143,7 +149,7 @@ function attentionOf(episode: Shown): Attention[] {
         step: view.id,
         since,
         at_risk: null,
-        command: `episode retry ${id} --step ${view.id} --reason "…"`,
+        command: retryCommand(id, view.id),
         message,
       },
     ];

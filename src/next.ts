@@ -1,25 +1,46 @@
-import { retryCommand, waysOut } from './errors.ts';
+import { retryCommand } from './errors.ts';
 import type { Episode, OutputFile } from './model/episode.ts';
 import { ASSEMBLY } from './model/plan.ts';
-import type { StepView } from './model/status.ts';
-import { deliverables, viewSteps } from './model/status.ts';
+import { deliverables, isHeld, type StepView, viewSteps } from './model/status.ts';
+import { waysOutOf } from './spend/ends.ts';
 
-/** Commands that bring this episode on and can be typed as they stand, most useful first; none when there is nothing to do. */
-export function nextCommands(episode: Episode): string[] {
+const NONE: ReadonlySet<string> = new Set();
+
+/**
+ * Commands that bring this episode on and can be typed as they stand, most useful first; none when there is nothing to do.
+ * Steps that were `refused` would be refused again: nothing is offered for them.
+ */
+export function nextCommands(episode: Episode, refused = NONE): string[] {
   const id = episode.episode_id;
   if (episode.closed) return [];
   if (!episode.plan) return [`episode plan ${id} --file FILE`];
   const views = viewSteps(episode);
-  const commands = views.flatMap((view) => forStep(id, view));
-  return [...new Set(commands.length > 0 ? commands : views.flatMap((view) => forStale(id, view)))];
+  const commands = views.flatMap((view) => (refused.has(view.id) ? [] : forStep(id, view)));
+  const isAllDone = commands.length === 0 && refused.size === 0;
+  return [...new Set(isAllDone ? views.flatMap((view) => forStale(id, view)) : commands)];
+}
+
+/**
+ * Commands that bring one step on. For one that needs others first: what brings those on that stand at the beginning of
+ * the chain. Never empty, so that a refusal always says what to type.
+ */
+export function stepCommands(episode: Episode, view: StepView): string[] {
+  const id = episode.episode_id;
+  const views = new Map(viewSteps(episode).map((one) => [one.id, one]));
+  const forNeeds = (waiting: StepView): string[] =>
+    waiting.missing.flatMap((name) => {
+      const need = views.get(name)!;
+      return need.state === 'waiting' ? forNeeds(need) : forStep(id, need);
+    });
+  const commands = view.missing.length > 0 ? forNeeds(view) : forStep(id, view);
+  return commands.length > 0 ? [...new Set(commands)] : [`episode show ${id}`];
 }
 
 function forStep(id: string, view: StepView): string[] {
+  if (isHeld(view)) return waysOutOf(id, view.id, view.last!).map(({ command }) => command);
   switch (view.state) {
+    // Written off: all that is not known and not so is held.
     case 'unknown':
-      return view.writtenOff
-        ? [retryCommand(id, view.id)]
-        : waysOut(id, view.id, view.last!.provider).map(({ command }) => command);
     case 'failed':
     case 'canceled':
     case 'rejected':

@@ -35,6 +35,18 @@ function exists(pid: number): boolean {
   return pid > 0 || hasMembers(-pid);
 }
 
+/** IDs of this process and of those that started it, nearest first; of the nearest two only where there is no /proc. */
+export function ancestors(): number[] {
+  const pids = [process.pid, process.ppid];
+  // A chain that grows while it is read must end too.
+  while (pids.length < 64 && pids.at(-1)! > 1) {
+    const stat = readIfThere(`/proc/${pids.at(-1)}/stat`);
+    if (stat === null) break;
+    pids.push(Number(stat.slice(stat.lastIndexOf(')') + 2).split(' ')[1]));
+  }
+  return pids.filter((pid) => pid > 0);
+}
+
 /** kill(2) also finds a group of zombies, which stay where nobody reaps orphans (a container's first process). */
 function hasMembers(group: number): boolean {
   const stats = processes().map((pid) => readIfThere(`/proc/${pid}/stat`));

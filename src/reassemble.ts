@@ -1,7 +1,9 @@
+import { clearAbandoned } from './abandoned.ts';
 import { EpisodeError, stepNotReady } from './errors.ts';
 import { type PaidOptions, readSpendable } from './generate.ts';
 import { ASSEMBLY } from './model/plan.ts';
 import { type StepView, viewSteps } from './model/status.ts';
+import { stepCommands } from './next.ts';
 import type { SpendPlan } from './spend/authority.ts';
 import { verifyRecorded } from './spend/inputs.ts';
 import { reportOf, type SpendAnswer } from './spend/report.ts';
@@ -19,6 +21,7 @@ export async function reassemble(
   options: PaidOptions,
 ): Promise<SpendAnswer> {
   const { authority } = await planReassembly(services, episodeId, options);
+  await clearAbandoned(services, episodeId);
   return reportOf(await run(services, episodeId, authority), services.config.currency);
 }
 
@@ -38,7 +41,7 @@ export async function planReassembly(
   }
   const { id, missing } = assembly;
   if (missing.length > 0)
-    throw stepNotReady(episodeId, id, `it needs ${missing.join(', ')} first`, `episode generate ${episodeId}`);
+    throw stepNotReady(episodeId, id, `it needs ${missing.join(', ')} first`, ...stepCommands(episode, assembly));
   const isCurrent = assembly.state === 'succeeded' && (await isWhole(services, assembly));
   const seen = assembly.last?.attempt_id ?? null;
   // One new attempt after the one that was seen: another command's is the answer to this one as well.

@@ -32,8 +32,12 @@ export async function reconcile(
   return reportOf(await run(services, episodeId, authority), services.config.currency);
 }
 
-/** Also what was written off, and paid again since: that it was accepted after all is still worth knowing. */
-const isUncertain = (attempt: Attempt): boolean => ['unknown', 'written-off'].includes(attemptState(attempt));
+/**
+ * Also what was written off, and paid again since: that it was accepted after all is still worth knowing. Of what is known
+ * to have been accepted it is no news, and a person gave it up all the same: only a person takes it up again.
+ */
+const isUncertain = (attempt: Attempt): boolean =>
+  attempt.ref === null && ['unknown', 'written-off'].includes(attemptState(attempt));
 
 async function lookUp(services: SpendServices, episodeId: string, step: string, attempt: Attempt): Promise<void> {
   const provider = await services.provider(attempt.provider);

@@ -1,7 +1,8 @@
 import canonicalize from 'canonicalize';
-import { episodeNotFound, ledgerIncomplete } from './errors.ts';
+import { type EpisodeError, episodeNotFound, ledgerIncomplete } from './errors.ts';
+import { whyForgotten, whyLost } from './integrity.ts';
 import type { CostRow, Episode, Event, HistoryRecord, Total } from './model/episode.ts';
-import { weekOfEpisode } from './model/episode-id.ts';
+import { compareEpisodeIds } from './model/episode-id.ts';
 import type { Ledger } from './model/ledger.ts';
 import { add } from './model/money.ts';
 import { deliverables, viewSteps, withDerived } from './model/status.ts';
@@ -19,10 +20,24 @@ export async function readLedger(view: View): Promise<Ledger> {
 export async function readEpisode(view: View, episodeId: string): Promise<Episode> {
   const episode = await view.get(ref('episode', episodeId));
   if (episode) return episode;
-  const index = await view.get(ref('week', weekOfEpisode(episodeId)));
-  if (index?.episodes[episodeId] === undefined) throw episodeNotFound(episodeId);
-  const file = view.nameOf(ref('episode', episodeId));
-  throw ledgerIncomplete(file, `${file} is missing`);
+  throw (await whyLost(view, episodeId)) ?? episodeNotFound(episodeId);
+}
+
+/**
+ * IDs of every episode that was ever made, or made in `week`, in order, whether or not its record is still there.
+ * Throws `LEDGER_INCOMPLETE` (65) when the index of a week is lost.
+ */
+export async function readEpisodeIds(view: View, week: string | null): Promise<string[]> {
+  const ledger = await readLedger(view);
+  const weeks = week === null ? new Set([...ledger.weeks, ...(await view.list('week'))]) : [week];
+  const ids = new Set<string>();
+  for (const weekId of weeks) {
+    const index = await view.get(ref('week', weekId));
+    const forgotten = whyForgotten(view, ledger, weekId, index);
+    if (forgotten) throw forgotten;
+    for (const id of [...Object.keys(index?.episodes ?? {}), ...(await view.list('episode', weekId))]) ids.add(id);
+  }
+  return [...ids].sort(compareEpisodeIds);
 }
 
 /**
@@ -57,12 +72,19 @@ async function enterHistory(transaction: Transaction, episode: Episode): Promise
 
 /** A group that was lost must not be begun anew without the episodes that were complete before. */
 async function refuseLostHistory(transaction: Transaction, episode: Episode, kept: ReadonlySet<string>): Promise<void> {
-  const file = transaction.nameOf(ref('history', episode.week_id));
   for (const id of await transaction.list('episode', episode.week_id)) {
     if (id === episode.episode_id || kept.has(id)) continue;
-    if ((await readEpisode(transaction, id)).completed_at === null) continue;
-    throw ledgerIncomplete(file, `${id} is complete, and ${file} does not hold it`);
+    const lost = whyNotInHistory(transaction, await readEpisode(transaction, id), kept);
+    if (lost) throw lost;
   }
+}
+
+/** The fault of a week's history that does not hold this episode although it is complete; `kept`: the IDs that it holds. */
+export function whyNotInHistory(view: View, episode: Episode, kept: ReadonlySet<string>): EpisodeError | null {
+  const { episode_id, week_id, completed_at } = episode;
+  if (completed_at === null || kept.has(episode_id)) return null;
+  const file = view.nameOf(ref('history', week_id));
+  return ledgerIncomplete(file, `${episode_id} is complete, and ${file} does not hold it`);
 }
 
 /** What the week's history says of a complete episode. */

@@ -2,6 +2,7 @@ import { episodeClosed, stepNotReady } from './errors.ts';
 import { findStep } from './generate.ts';
 import type { Attempt, Episode } from './model/episode.ts';
 import { withDerived } from './model/status.ts';
+import { stepCommands } from './next.ts';
 import { readEpisode, saveEpisode } from './record.ts';
 import { withAttempt } from './spend/attempts.ts';
 import { judged } from './spend/recover.ts';
@@ -47,8 +48,14 @@ export async function reject(
 /** `null` when the step's newest take is rejected already. */
 function takeToReject(episode: Episode, step: string): Attempt | null {
   if (episode.closed) throw episodeClosed(episode.episode_id, episode.closed);
-  const { state, take } = findStep(episode, step);
+  const view = findStep(episode, step);
+  const { state, take } = view;
   if (state === 'rejected') return null;
   if (take && (state === 'succeeded' || state === 'stale')) return take;
-  throw stepNotReady(episode.episode_id, step, `it is ${state}, and has no output to reject`);
+  throw stepNotReady(
+    episode.episode_id,
+    step,
+    `it is ${state}, and has no output to reject`,
+    ...stepCommands(episode, view),
+  );
 }

@@ -1,7 +1,9 @@
-import { EpisodeError, stepNotReady } from './errors.ts';
+import { EpisodeError, stepNotReady, wayLines, waysHome } from './errors.ts';
 import { findStep } from './generate.ts';
 import { attemptState } from './model/attempt.ts';
 import type { Attempt, Episode } from './model/episode.ts';
+import type { StepView } from './model/status.ts';
+import { stepCommands } from './next.ts';
 import { readEpisode, saveEpisode } from './record.ts';
 import { withSettlement } from './spend/attempts.ts';
 import { judged } from './spend/recover.ts';
@@ -13,7 +15,8 @@ export type SettleForm = { form: 'accepted'; ref: string } | { form: 'not_accept
 /**
  * Records what a person knows of a held step, with who, when and the evidence. Sends nothing and pays nothing.
  * `accepted`: the task is followed from now on. `not_accepted`: the step is ready again. `write_off`: it stays unknown,
- * its cost possible, and `retry` may pay once more. The same again changes nothing.
+ * its cost possible, and `retry` may pay once more. The same again changes nothing; something else corrects what was said
+ * as long as no output came of it, and both stay in the events.
  * Throws `EPISODE_NOT_FOUND` (66), `STEP_NOT_FOUND` (64), `ATTEMPT_IN_FLIGHT` (75) while it is being sent,
  * `STEP_NOT_READY` (14) when there is nothing to settle.
  */
@@ -25,19 +28,21 @@ export async function settle(
 ): Promise<SpendAnswer> {
   const episode = await store.transact(async (transaction) => {
     const known = judged(port, await readEpisode(transaction, episodeId));
-    findStep(known, step);
+    const view = findStep(known, step);
     const attempt = attemptToSettle(known, step, said);
     if (attempt && isSettledAs(attempt, said)) return known;
-    refuseUnsettleable(episodeId, step, attempt, said.form);
+    if (!attempt || !maySettle(attempt, said.form)) throw unsettleable(known, view, attempt);
+    if (said.form === 'accepted') refuseTaken(known, attempt, step, said.ref);
     const at = new Date(port.now()).toISOString();
     const { by, evidence } = said;
     const settlement = { form: said.form, at, by, evidence, ref: said.form === 'accepted' ? said.ref : null };
-    return saveEpisode(transaction, withSettlement(known, attempt!.attempt_id, settlement), {
+    return saveEpisode(transaction, withSettlement(known, attempt.attempt_id, settlement), {
       at,
       by,
       event: `settled: ${said.form}`,
       step,
-      attempt_id: attempt!.attempt_id,
+      attempt_id: attempt.attempt_id,
+      ...(settlement.ref !== null && { ref: settlement.ref }),
       evidence,
     });
   });
@@ -57,35 +62,56 @@ const LEAVES: Record<SettleForm['form'], ReturnType<typeof attemptState>[]> = {
   write_off: ['unknown', 'accepted', 'running'],
 };
 
+const maySettle = (attempt: Attempt, form: SettleForm['form']): boolean =>
+  LEAVES[form].includes(attemptState(attempt)) || isCorrectable(attempt, form);
+
+/** Said by a person before, and nothing came of it: a reference can be mistyped, and a task overlooked. */
+function isCorrectable({ files, settlement }: Attempt, form: SettleForm['form']): boolean {
+  if (files !== null || form === 'write_off') return false;
+  return settlement?.form === 'accepted' || (settlement?.form === 'not_accepted' && form === 'accepted');
+}
+
 /** The newest that can be settled so: a write-off that turns out to have been accepted may have been paid again since. */
 function attemptToSettle(episode: Episode, step: string, said: SettleForm): Attempt | undefined {
   const attempts = episode.steps.find((record) => record.id === step)?.attempts ?? [];
-  const settleable = attempts.findLast((attempt) => LEAVES[said.form].includes(attemptState(attempt)));
+  const settleable = attempts.findLast((attempt) => maySettle(attempt, said.form));
   return settleable ?? attempts.findLast((attempt) => isSettledAs(attempt, said)) ?? attempts.at(-1);
 }
 
-function refuseUnsettleable(
-  episodeId: string,
-  step: string,
-  attempt: Attempt | undefined,
-  form: SettleForm['form'],
-): void {
-  const state = attempt ? attemptState(attempt) : null;
-  if (state !== null && LEAVES[form].includes(state)) return;
-  if (state === 'claimed' || state === 'sending') {
-    throw new EpisodeError(
-      'ATTEMPT_IN_FLIGHT',
-      `step ${step} of ${episodeId} is being sent right now; wait for its outcome`,
-      {
-        subject: `${episodeId}/${step}`,
-        hints: [`episode wait ${episodeId}`],
-      },
-    );
+/** One reference is one task: that of another attempt was read on the wrong line. */
+function refuseTaken(episode: Episode, attempt: Attempt, step: string, ref: string): void {
+  for (const { id, attempts } of episode.steps) {
+    const other = attempts.find((one) => one.ref === ref && one.attempt_id !== attempt.attempt_id);
+    if (other)
+      throw stepNotReady(episode.episode_id, step, `${ref} is the reference of take ${other.number} of step ${id}`);
   }
-  throw stepNotReady(
-    episodeId,
-    step,
-    `it is ${state ?? 'not started'}, and nothing about it can be settled so`,
-    `episode show ${episodeId}`,
-  );
+}
+
+function unsettleable(episode: Episode, view: StepView, attempt: Attempt | undefined): EpisodeError {
+  const { episode_id } = episode;
+  const { id } = view;
+  const state = attempt ? attemptState(attempt) : 'not started';
+  switch (state) {
+    case 'claimed':
+    case 'sending':
+      return new EpisodeError(
+        'ATTEMPT_IN_FLIGHT',
+        `step ${id} of ${episode_id} is being sent right now; wait for its outcome`,
+        { subject: `${episode_id}/${id}`, hints: [`episode wait ${episode_id}`] },
+      );
+    case 'accepted':
+    case 'running': {
+      const why = `${attempt!.provider} itself accepted it as ${attempt!.ref}`;
+      return stepNotReady(episode_id, id, why, ...wayLines(waysHome(episode_id, id)));
+    }
+    case 'succeeded': {
+      const why = `it succeeded${attempt!.ref === null ? '' : ` as ${attempt!.ref}`}, and its output is here`;
+      const other = `episode reject ${episode_id} --step ${id} --reason "…"  # if it is not the right one; then: episode retry …`;
+      return stepNotReady(episode_id, id, why, other);
+    }
+    default: {
+      const why = `it is ${state}, and nothing about it can be settled so`;
+      return stepNotReady(episode_id, id, why, ...stepCommands(episode, view));
+    }
+  }
 }

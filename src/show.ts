@@ -1,15 +1,16 @@
-import { waysOut } from './errors.ts';
 import type { Episode } from './model/episode.ts';
-import { viewSteps } from './model/status.ts';
+import { isHeld, type StepView, viewSteps } from './model/status.ts';
 import { approveCommand, nextCommands } from './next.ts';
 import type { Port } from './port.ts';
+import { waysOutOf } from './spend/ends.ts';
 import { judged, readJudged } from './spend/recover.ts';
 import type { Store } from './store/store.ts';
 
 /** A state of a step that only evidence or a person leaves. */
 export interface Hold {
   step: string;
-  what: 'unknown' | 'approval';
+  /** Nobody knows whether it was accepted; it was, and its provider no longer has it; its output waits for a person. */
+  what: 'unknown' | 'lost' | 'approval';
   since: string;
   /** What may have been charged without an answer. */
   at_risk: { amount: string | null; unit: string } | null;
@@ -34,21 +35,21 @@ const withHolds = (episode: Episode): Shown => ({
 
 function holdsOf(episode: Episode): Hold[] {
   return viewSteps(episode).flatMap((view): Hold[] => {
-    if (view.state === 'unknown' && !view.writtenOff) {
-      const row = episode.costs.find((candidate) => candidate.attempt_id === view.last!.attempt_id);
-      return [
-        {
-          step: view.id,
-          what: 'unknown',
-          since: view.last!.sending_at ?? view.last!.claim.at,
-          at_risk: row ? { amount: row.amount, unit: row.unit } : null,
-          commands: waysOut(episode.episode_id, view.id, view.last!.provider).map(({ command }) => command),
-        },
-      ];
-    }
+    if (isHeld(view)) return [heldStep(episode, view)];
     if (view.gate !== 'waiting') return [];
     const take = view.take!;
     const commands = [approveCommand(episode.episode_id, view.id, take.files![0]!)];
     return [{ step: view.id, what: 'approval', since: take.finished_at!, at_risk: null, commands }];
   });
+}
+
+function heldStep(episode: Episode, { id, state, last }: StepView): Hold {
+  const { attempt_id, sending_at, claim, remote } = last!;
+  const row = episode.costs.find((candidate) => candidate.attempt_id === attempt_id);
+  return {
+    step: id,
+    ...(state === 'unknown' ? { what: 'unknown', since: sending_at ?? claim.at } : { what: 'lost', since: remote!.at }),
+    at_risk: row ? { amount: row.amount, unit: row.unit } : null,
+    commands: waysOutOf(episode.episode_id, id, last!).map(({ command }) => command),
+  };
 }

@@ -1,5 +1,6 @@
 import { EpisodeError } from './errors.ts';
 import { fingerprint } from './fingerprint.ts';
+import { refuseLostKey } from './integrity.ts';
 import type { Episode } from './model/episode.ts';
 import { readEpisode, readLedger } from './record.ts';
 import { ref, type Store } from './store/store.ts';
@@ -21,14 +22,17 @@ export interface Why {
 export const whyEpisode = (store: Store, episodeId: string): Promise<Why> =>
   store.view(async (view) => explain(await readEpisode(view, episodeId), (await readLedger(view)).show));
 
-/** By allocation key, whatever its source; a typed key first. Throws `KEY_NOT_FOUND` (66). */
+/** By allocation key, whatever its source; a typed key first. Throws `KEY_NOT_FOUND` (66), `LEDGER_INCOMPLETE` (65) if it was lost. */
 export const whyKey = (store: Store, key: string): Promise<Why> =>
   store.view(async (view) => {
-    const { show } = await readLedger(view);
-    for (const source of ['typed', 'schedule']) {
-      const known = await view.get(ref('key', fingerprint({ show, source, key })));
+    const ledger = await readLedger(view);
+    const { show } = ledger;
+    const hashes = ['typed', 'schedule'].map((source) => fingerprint({ show, source, key }));
+    for (const hash of hashes) {
+      const known = await view.get(ref('key', hash));
       if (known) return explain(await readEpisode(view, known.episode_id), show);
     }
+    for (const hash of hashes) await refuseLostKey(view, ledger, hash, key);
     throw new EpisodeError('KEY_NOT_FOUND', `no episode has the key "${key}"`, {
       subject: key,
       hints: ['episode list --all', `episode allocate --key '${key.replaceAll("'", `'\\''`)}'  # makes one`],

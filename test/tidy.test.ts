@@ -30,7 +30,7 @@ const MAY: Record<string, string[]> = {
 };
 /** Verbs, and the loop they run: the contracts of store and providers, never an implementation. */
 const VERBS_MAY = [
-  ...['store/store.ts', 'providers/provider.ts', 'port.ts', 'errors.ts'],
+  ...['store/store.ts', 'providers/provider.ts', 'providers/built-in.ts', 'port.ts', 'errors.ts'],
   ...['model', 'json', 'durable.ts', 'fingerprint.ts', 'spend', 'doctor', 'verbs'],
 ];
 /** Packages that the pure model may use. */

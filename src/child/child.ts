@@ -44,6 +44,18 @@ export class NotStarted extends Error {
   }
 }
 
+/** What ends each child that runs. One listener for all of them: of more than ten node warns on stderr. */
+const atOurEnd = new Set<() => void>();
+
+function endWithUs(kill: () => void): void {
+  if (!process.listeners('exit').includes(endAll)) process.on('exit', endAll);
+  atOurEnd.add(kill);
+}
+
+function endAll(): void {
+  for (const kill of atOurEnd) kill();
+}
+
 /** A stream that was closed under its reader has ended; one that is left early goes on flowing, so nobody gets SIGPIPE. */
 async function* chunks(stream: Readable): AsyncGenerator<Buffer> {
   try {
@@ -94,13 +106,13 @@ export async function startChild(command: readonly string[], cwd: string, env: R
     // Once the leader was reaped, its number may belong to others.
     if (ended === undefined) killGroup();
   };
-  process.once('exit', kill);
+  endWithUs(kill);
   stdin.on('error', () => {}); // EPIPE of an adapter that died is seen as its exit
   const exited = new Promise<Exit>((settle) => {
     running.once('exit', (code, signal) => {
       ended = { code, signal };
       killGroup();
-      process.removeListener('exit', kill);
+      atOurEnd.delete(kill);
       const drained = setTimeout(() => {
         stdout.destroy();
         stderr.destroy();

@@ -16,7 +16,8 @@ export function required(options: Record<string, unknown>, option: string): stri
   return value;
 }
 
-const flag = (option: string): string =>
+/** `keyIsStable` as it is typed, without the hyphens: `key-is-stable`. */
+export const flag = (option: string): string =>
   option.replace(/[A-Z0-9]+/g, (part) => (/^\d/.test(part) ? part : `-${part.toLowerCase()}`));
 
 /** A value as a message repeats it: what was pasted by mistake may be a whole file. */

@@ -24,6 +24,8 @@ export interface Patient {
   /** `null`: a system without user IDs. */
   uid: number | null;
   findFfmpeg(): Promise<{ path: string; version: string }>;
+  /** How long after its last sign of life a lock is nobody's, milliseconds. */
+  lockStaleMs: number;
   /** Whether this program is on PATH. */
   isOnPath(program: string): boolean;
   /** statfs(2) of a path. */
@@ -50,5 +52,11 @@ export const wrong = (check: string, code: Code, message: string, fix: string): 
   code,
 });
 
+/** The error that stops a command, as a finding: of a command that was stopped nothing is said. */
 export const fromError = (check: string, { code, message, hints }: EpisodeError): Diagnosis =>
-  wrong(check, code, message, hints[0] ?? '');
+  wrong(
+    check,
+    code,
+    message.replace(/; nothing was (created|changed)$/, ''),
+    (hints[0] ?? '').replace(/^nothing was (created|changed); /, ''),
+  );

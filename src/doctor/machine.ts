@@ -1,3 +1,4 @@
+import { CLOCK_TOLERANCE_MS } from '../allocate.ts';
 import { discard, statIn, syncDirectory, writeNew } from '../durable.ts';
 import { EpisodeError, isErrno } from '../errors.ts';
 import { type Diagnosis, fromError, hint, ok, type Patient, wrong } from './diagnosis.ts';
@@ -17,8 +18,6 @@ export async function owner({ port, root, uid }: Patient): Promise<Diagnosis[]> 
   return found.length > 0 ? found : [ok('owner', 'state/ is yours, and nobody else can read it')];
 }
 
-const CLOCK_TOLERANCE_MS = 5 * 60_000;
-
 export async function clock({ store, port }: Patient): Promise<Diagnosis[]> {
   try {
     const headAt = await store.browse(async (view) => view.headAt);
@@ -32,13 +31,11 @@ export async function clock({ store, port }: Patient): Promise<Diagnosis[]> {
   }
 }
 
-const STALE_MS = 10_000;
-
-export async function lock({ port, root }: Patient): Promise<Diagnosis[]> {
+export async function lock({ port, root, lockStaleMs }: Patient): Promise<Diagnosis[]> {
   const held = await statIn(port.disk, root, 'state/lock');
   if (!held) return [ok('lock', 'free')];
   const age = port.now() - held.mtimeMs;
-  if (age < STALE_MS) return [ok('lock', 'held by a command that is working')];
+  if (age < lockStaleMs) return [ok('lock', 'held by a command that is working')];
   return [
     hint(
       'lock',

@@ -1,4 +1,5 @@
-import { type Exit, startChild } from '../child/child.ts';
+import type { Exit } from '../child/child.ts';
+import { startGuarded } from '../child/guarded.ts';
 import { lines } from '../child/lines.ts';
 
 /** Longer than any line of ffmpeg's, which cuts its own at 1 KiB. */
@@ -18,12 +19,12 @@ export interface ToolOptions {
 /**
  * Runs a tool without a shell and with an allow-listed environment, and resolves with how it ended, which may be badly.
  * Throws the signal's reason once aborted, after the whole process group was killed, and `NotStarted` where the system
- * refuses to run it.
+ * refuses to run it. It ends with this program, also when that is killed.
  */
 export async function runTool(command: readonly string[], options: ToolOptions): Promise<Exit> {
   const { cwd, path, signal, onOutput, onDiagnostic } = options;
   signal?.throwIfAborted();
-  const child = await startChild(command, cwd, path === undefined ? {} : { PATH: path });
+  const child = await startGuarded(command, cwd, path === undefined ? {} : { PATH: path });
   signal?.addEventListener('abort', child.kill);
   if (signal?.aborted) child.kill();
   try {

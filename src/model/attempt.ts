@@ -45,7 +45,7 @@ export function attemptState(attempt: Attempt): AttemptState {
   }
 }
 
-/** `not_found` and `expired` are no failures of a task that was paid: it is asked again. */
+/** `not_found` and `expired` are no failures of a task that was paid: it is asked again (`isLost`). */
 function remoteState(attempt: Attempt): AttemptState {
   switch (attempt.remote?.state) {
     case 'error':
@@ -59,6 +59,10 @@ function remoteState(attempt: Attempt): AttemptState {
       return 'accepted';
   }
 }
+
+/** Accepted, and no longer there by its provider's own word. It is asked again, but waiting alone brings nothing back. */
+export const isLost = (attempt: Attempt): boolean =>
+  attemptState(attempt) === 'accepted' && ['not_found', 'expired'].includes(attempt.remote?.state ?? '');
 
 const OPEN = new Set<AttemptState>(['claimed', 'sending', 'accepted', 'running', 'unknown']);
 

@@ -8,8 +8,12 @@ const toSentence = en().localeError;
  * and a name that is not known comes with the nearest one that is.
  */
 export function describeIssues(error: z.core.$ZodError, schema?: z.core.$ZodType): string[] {
-  return error.issues.map((issue) => describe(issue, [], schema));
+  return error.issues.flatMap(oneByOne).map((issue) => describe(issue, [], schema));
 }
+
+/** Several unknown names are one issue, and only the first would get its nearest one. */
+const oneByOne = (issue: z.core.$ZodIssue): z.core.$ZodIssue[] =>
+  issue.code === 'unrecognized_keys' ? issue.keys.map((key) => ({ ...issue, keys: [key] })) : [issue];
 
 function describe(issue: z.core.$ZodIssue, above: PropertyKey[], schema?: z.core.$ZodType): string {
   const path = [...above, ...issue.path];

@@ -1,5 +1,5 @@
 import canonicalize from 'canonicalize';
-import { type AttemptState, attemptState, governing, isOpen } from './attempt.ts';
+import { type AttemptState, attemptState, governing, isLost, isOpen } from './attempt.ts';
 import type { Attempt, Episode, EpisodeStatus, InputRecord, OutputFile, StepRecord } from './episode.ts';
 import { ASSEMBLY, inputsOf, needsOf, type Step } from './plan.ts';
 
@@ -132,14 +132,23 @@ function isStale(step: Step, take: Attempt, needs: StepView[], views: ReadonlyMa
   );
 }
 
+/** Whether only evidence or a person ends it: nobody knows its outcome, or its provider has lost what it accepted. */
+export const isHeld = ({ state, writtenOff, last }: StepView): boolean =>
+  (state === 'unknown' && !writtenOff) || (last !== null && isLost(last));
+
+const AT_WORK = new Set<StepState>(['claimed', 'sending', 'accepted', 'running']);
+
+/** Whether somebody sends it right now, or its provider works on it. */
+export const isAtWork = (view: StepView): boolean => AT_WORK.has(view.state) && !isHeld(view);
+
 /** The episode's status, from everything else in its record. */
 export function deriveStatus(episode: Episode): EpisodeStatus {
   if (episode.closed) return 'closed';
   if (!episode.plan) return 'allocated';
   const views = viewSteps(episode);
-  const some = (...states: StepState[]) => views.some((view) => states.includes(view.state) && !view.writtenOff);
-  if (some('unknown')) return 'held';
-  if (some('claimed', 'sending', 'accepted', 'running')) return 'generating';
+  const some = (...states: StepState[]) => views.some((view) => states.includes(view.state));
+  if (views.some(isHeld)) return 'held';
+  if (views.some(isAtWork)) return 'generating';
   if (views.some((view) => view.writtenOff) || some('failed', 'canceled', 'rejected')) return 'failed';
   if (views.some((view) => view.gate === 'waiting')) return 'awaiting-approval';
   if (views.every((view) => ['succeeded', 'stale', 'skipped'].includes(view.state))) return 'complete';

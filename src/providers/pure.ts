@@ -1,6 +1,7 @@
 import { EpisodeError, isErrno } from '../errors.ts';
 import type { ProvidedFile, SubmitOutcome } from '../model/protocol.ts';
 import { PROTOCOL } from '../model/sheet.ts';
+import type { Wanted } from './params.ts';
 import type { Provider, Submission, SubmitEvents } from './provider.ts';
 
 interface Pure {
@@ -9,6 +10,8 @@ interface Pure {
   /** What it calls itself in the sheet. */
   type: string;
   kinds: readonly string[];
+  /** Why this can never be carried out, here or elsewhere; what `make` gets has none of that. */
+  faults(wanted: Wanted): string[];
   /** Makes the files in `submission.output_dir`. Throws `Refused` for a submission that can never be carried out. */
   make(submission: Submission, progress: SubmitEvents['progress'], signal: AbortSignal): Promise<ProvidedFile[]>;
 }
@@ -20,7 +23,7 @@ export class Refused extends Error {}
  * A provider that makes its files here and now: free, repeatable, done when `submit` answers. It never has a task to ask
  * about, so `status` and `fetch` throw `PROVIDER_PROTOCOL` (76).
  */
-export function createPureProvider({ name, type, kinds, make }: Pure): Provider {
+export function createPureProvider({ name, type, kinds, faults, make }: Pure): Provider {
   const noTask = async (ref: string): Promise<never> => {
     throw new EpisodeError('PROVIDER_PROTOCOL', `${name} works at once and has no task ${ref}`, { subject: name });
   };
@@ -35,8 +38,8 @@ export function createPureProvider({ name, type, kinds, make }: Pure): Provider 
     }),
     async submit(submission, events, signal) {
       try {
-        const { kind } = submission;
-        if (!kinds.includes(kind)) throw new Refused(`${name} makes ${kinds.join(', ')}, not ${kind}`);
+        const against = faults(submission);
+        if (against.length > 0) throw new Refused(against.join('; '));
         return { outcome: 'completed', files: await make(submission, (fraction) => events.progress(fraction), signal) };
       } catch (error) {
         return released(error, signal);

@@ -1,3 +1,5 @@
+import { holdsNow } from './now.ts';
+
 /**
  * Keys that change when the scheduler starts the same run again would make a second episode for one release. They are
  * refused by what they are made of (measured on cron, systemd and others), never by taste: a UUID is refused because
@@ -27,16 +29,33 @@ const TRAPS: Record<string, string> = {
 };
 
 /** Variables whose value is kept when the same run is started again: it is exempt, whatever it looks like. */
-const STABLE = ['GITHUB_RUN_ID', 'CI_PIPELINE_ID', 'BUILDKITE_BUILD_ID', 'NOMAD_JOB_ID', 'AIRFLOW_CTX_DAG_RUN_ID'];
+const STABLE = [
+  ...['GITHUB_RUN_ID', 'GITHUB_RUN_NUMBER', 'CI_PIPELINE_ID', 'CI_PIPELINE_IID', 'BUILDKITE_BUILD_ID'],
+  ...['BUILDKITE_BUILD_NUMBER', 'NOMAD_JOB_ID', 'AIRFLOW_CTX_DAG_RUN_ID'],
+];
 
 /** Shorter values turn up in keys by chance. */
 const TELLING_LENGTH = 8;
-const NEAR_NOW_MS = { number: 10 * 60_000, time: 2 * 60_000 };
 
-/** Why this key would not be the same on a retry, as half a sentence; `null` when nothing speaks against it. */
-export function whyUnstable(key: string, env: NodeJS.ProcessEnv, nowMs: number): string | null {
+/**
+ * Why this key would not be the same on a retry, as half a sentence; `null` when nothing speaks against it.
+ * `ancestors`: IDs of this process and of those that started it, asked for only by a key that may hold one.
+ */
+export function whyUnstable(
+  key: string,
+  env: NodeJS.ProcessEnv,
+  nowMs: number,
+  ancestors: () => readonly number[],
+): string | null {
   if (STABLE.some((name) => env[name] === key)) return null;
-  return whyPlaceholder(key) ?? whyTrap(key, env) ?? whyNow(withoutStable(key, env), nowMs) ?? whyRandom(key);
+  const rest = withoutStable(key, env);
+  return (
+    whyPlaceholder(key) ??
+    whyTrap(key, env) ??
+    whyNow(rest, nowMs) ??
+    whyProcess(rest, env, ancestors) ??
+    whyRandom(rest)
+  );
 }
 
 /** `nomad:brief/periodic-1786060800` holds a time that is near now, and is kept. */
@@ -46,13 +65,21 @@ const withoutStable = (key: string, env: NodeJS.ProcessEnv): string =>
     key,
   );
 
-function whyPlaceholder(key: string): string | null {
-  if (/^(null|undefined|none|nil)$/i.test(key)) return 'it is the word for nothing';
-  if (/\$\{?[A-Za-z_]|\$\(/.test(key)) return 'it holds a variable that the shell did not replace';
-  if (/%[a-zA-Z]|^%%/.test(key)) return 'it holds a specifier that systemd or date did not replace';
-  if (key.includes('<aws.scheduler.')) return 'it holds a placeholder that EventBridge did not replace';
-  return null;
-}
+/** What was to be put in before the key came here, by whom, and was not; the first that fits says it. */
+const PLACEHOLDERS: [RegExp, string][] = [
+  [/^(null|undefined|none|nil)$/i, 'it is the word for nothing'],
+  [/\$[A-Za-z_({$@]/, 'it holds a variable that the shell did not replace'],
+  [/`[^`]+`/, 'it holds a command that the shell did not run'],
+  [/%[a-zA-Z]|^%%/, 'it holds a specifier that systemd or date did not replace'],
+  [/<aws\.scheduler\./, 'it holds a placeholder that EventBridge did not replace'],
+  // Of templates, of documentation (`<run-id>`, `YYYY-MM-DD`), of Python.
+  [
+    /\{\{|\}\}|\{%|\{[A-Za-z_][\w.]*\}|<[A-Za-z][\w .:-]*>|%\([A-Za-z_]+\)|(?<![A-Za-z])YYYY(?=$|[^A-Za-z]|MM|W)/i,
+    'it holds a placeholder that nobody filled in',
+  ],
+];
+
+const whyPlaceholder = (key: string): string | null => PLACEHOLDERS.find(([shape]) => shape.test(key))?.[1] ?? null;
 
 function whyTrap(key: string, env: NodeJS.ProcessEnv): string | null {
   for (const [name, why] of Object.entries(TRAPS)) {
@@ -63,39 +90,46 @@ function whyTrap(key: string, env: NodeJS.ProcessEnv): string | null {
   return null;
 }
 
-/** Also inside a key: `nightly-$(date +%s)` is how most keys of this kind are made. */
-function whyNow(key: string, nowMs: number): string | null {
-  const near = [...numbersIn(key)].some((ms) => Math.abs(ms - nowMs) < NEAR_NOW_MS.number);
-  return near || [...timesIn(key)].some((ms) => Math.abs(ms - nowMs) < NEAR_NOW_MS.time)
-    ? 'it holds the time of now, which differs on a retry'
-    : null;
+const whyNow = (key: string, nowMs: number): string | null =>
+  holdsNow(key, nowMs) ? 'it holds the time of now, which differs on a retry' : null;
+
+/**
+ * Fewer digits are the rule in containers, where the run numbers of a CI are as small. A year stands in half of all keys;
+ * who gets such a process ID gets through.
+ */
+const PROCESS_ID = /(?<![\d.])(?!0|19\d\d(?!\d)|20\d\d(?!\d))\d{4,7}(?![\d.])/g;
+
+/** `run-$$`: the number of a CI's run looks the same, and is the ID of one of a handful of processes once in thousands. */
+function whyProcess(key: string, env: NodeJS.ProcessEnv, ancestors: () => readonly number[]): string | null {
+  const numbers = (key.match(PROCESS_ID) ?? []).filter((digits) => !STABLE.some((name) => env[name] === digits));
+  if (numbers.length === 0) return null;
+  const pid = ancestors().find((ancestor) => numbers.includes(String(ancestor)));
+  return pid === undefined
+    ? null
+    : `it holds ${pid}, the process ID of what started this ($$), which differs on a retry`;
 }
 
-/** Integers read as seconds, milliseconds, microseconds and nanoseconds since the epoch. */
-function* numbersIn(key: string): Generator<number> {
-  for (const [digits] of key.matchAll(/(?<!\d)\d{9,19}(?!\d)/g)) {
-    for (const unitsPerMs of [0.001, 1, 1e3, 1e6]) {
-      const ms = Number(digits) / unitsPerMs;
-      // Whole minutes beside a name are a scheduler's own (`brief-1786060800`); alone they say nothing.
-      if (digits === key || ms % 60_000 !== 0) yield ms;
-    }
-  }
-}
+const RANDOM: Record<string, RegExp> = {
+  'a UUID': /(?<![\da-z])[\da-f]{8}-[\da-f]{4}-[\da-f]{4}-[\da-f]{4}-[\da-f]{12}(?![\da-z])/i,
+  'a ULID': /(?<![\da-z])[0-7][\dA-HJKMNP-TV-Z]{25}(?![\da-z])/i,
+  '32 hex digits': /(?<![\da-z])[\da-f]{32}(?![\da-z])/i,
+};
 
-/** Times with seconds: a scheduler's own 09:00:00, used at 09:00:03, has none and is stable. */
-function* timesIn(key: string): Generator<number> {
-  const times = /(\d{4})-?(\d\d)-?(\d\d)T(\d\d):?(\d\d):?(\d\d)((?:\.\d+)?)(Z|[+-]\d\d:?\d\d)/g;
-  for (const [, year, month, day, hour, minute, second, fraction, offset] of key.matchAll(times)) {
-    if (Number(`${second}${fraction}`) === 0) continue;
-    const zone = offset === 'Z' ? 'Z' : `${offset!.slice(0, 3)}:${offset!.slice(-2)}`;
-    yield Date.parse(`${year}-${month}-${day}T${hour}:${minute}:${second}${fraction}${zone}`);
-  }
-}
-
+/** Also behind a name: `run:$(uuidgen)`. */
 function whyRandom(key: string): string | null {
-  if (/^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/i.test(key))
-    return 'it is a UUID, and nothing says that a retry has the same';
-  if (/^[0-7][0-9A-HJKMNP-TV-Z]{25}$/.test(key)) return 'it is a ULID, and nothing says that a retry has the same';
-  if (/^[0-9a-f]{32}$/i.test(key)) return 'it is 32 hex digits, and nothing says that a retry has the same';
+  const what = Object.keys(RANDOM).find((name) => RANDOM[name]!.test(key));
+  return what === undefined ? null : `it holds ${what}, and nothing says that a retry has the same`;
+}
+
+/** White space, and what takes no room and shows nothing; marks that end a flag or join letters are none of that. */
+const EDGE = '[\\s\\u00ad\\u061c\\u200b\\u200e\\u200f\\u202a-\\u202e\\u2060-\\u2069\\ufeff]+';
+const EDGES = new RegExp(`^${EDGE}|${EDGE}$`, 'g');
+
+/** The key that people would take this one for, and how they differ; `null` for a key that is only itself. */
+export function twinOf(key: string): { twin: string; fault: string } | null {
+  const bare = key.replace(EDGES, '');
+  const twin = bare.normalize('NFC');
+  if (bare !== key) return { twin, fault: 'begins or ends with white space or an invisible character' };
+  if (twin !== key) return { twin, fault: 'holds letters in more than one character (it is not in Unicode NFC)' };
   return null;
 }

@@ -56,9 +56,11 @@ function isNews(attempt: Attempt, outcome: SubmitOutcome): boolean {
 export function withOutcome(episode: Episode, attemptId: string, outcome: SubmitOutcome, at: string): Episode {
   const before = findAttempt(episode, attemptId);
   if (!before || !isNews(before, outcome)) return episode;
+  const ref = referenceIn(outcome) ?? before.ref;
   const changed = withAttempt(episode, attemptId, (attempt) => ({
     ...attempt,
-    ref: referenceIn(outcome) ?? attempt.ref,
+    ref,
+    remote: ref === attempt.ref ? attempt.remote : null,
     outcome: { outcome: outcome.outcome, at, ...said(outcome) },
     // What a person said without knowing this stays in the events.
     settlement: null,
@@ -98,7 +100,10 @@ function said(outcome: SubmitOutcome) {
   };
 }
 
-/** What a person said of an attempt whose outcome nobody knew. */
+/**
+ * What a person said of an attempt whose outcome nobody knew, or corrected. What the provider told under a reference that
+ * a person gave is of that reference: with another one, or with none, it counts no more.
+ */
 export function withSettlement(
   episode: Episode,
   attemptId: string,
@@ -112,12 +117,17 @@ export function withSettlement(
   const changed = withAttempt(episode, attemptId, (attempt) => ({
     ...attempt,
     settlement,
-    ref: settlement.ref ?? attempt.ref,
+    ref: settlement.form === 'write_off' ? attempt.ref : settlement.ref,
+    remote: settlement.form === 'write_off' ? attempt.remote : null,
     outcome: accepted || attempt.outcome,
   }));
   const state = { accepted: 'reserved', not_accepted: 'released', write_off: 'possible' } as const;
-  return withCost(changed, attemptId, (row) => moved(row, state[settlement.form], settlement.at));
+  return withCost(changed, attemptId, (row) => moved(atWorst(row), state[settlement.form], settlement.at));
 }
+
+/** What a failure under a wrong reference was said to cost is forgotten: the worst case stands again. */
+const atWorst = (row: CostRow): CostRow =>
+  row.state === 'settled' && row.worst_case ? { ...row, ...row.worst_case, basis: 'unknown' } : row;
 
 /** What the provider says of an accepted task. `not_found` and `expired` are noted and change nothing else. */
 export function withRemote(episode: Episode, attemptId: string, status: RemoteStatus, at: string): Episode {

@@ -1,6 +1,7 @@
 import { budgetExceeded, budgetMissing, type EpisodeError, unpriced } from '../errors.ts';
 import { type Config, mayCharge } from '../model/config.ts';
 import type { CostRow } from '../model/episode.ts';
+import { weekOfEpisode } from '../model/episode-id.ts';
 import { add, compare } from '../model/money.ts';
 import type { Sheet } from '../model/sheet.ts';
 
@@ -39,6 +40,18 @@ const amountIn = (row: CostRow, currency: string): string | null => {
   return counts(row) ? (known?.amount ?? null) : null;
 };
 
+/** What bounds a purchase. */
+interface Bound {
+  /** As a sentence calls it. */
+  what: string;
+  /** The setting of pipeline.json, or the option. */
+  bound: string;
+  cap: string | null;
+  rows: readonly CostRow[];
+  /** The command that shows what counts. */
+  counted: string;
+}
+
 /** Names come from a plan: `constructor` is one like any other. */
 const capOf = (caps: Record<string, string> | undefined, name: string): string | null =>
   caps && Object.hasOwn(caps, name) ? caps[name]! : null;
@@ -59,25 +72,34 @@ export function refusePurchase(
   if (budget.per_episode === undefined && maxCost === null && mayCharge(config).includes(provider)) {
     return budgetMissing(provider);
   }
-  const bounds: [string, string | null, readonly CostRow[]][] = [
-    [`the budget of ${episodeId}`, budget.per_episode ?? null, promised.episode],
-    ['the budget of its week', budget.per_week ?? null, promised.week],
-    ['--max-cost', maxCost, promised.run],
+  const ofEpisode = { rows: promised.episode, counted: `episode cost ${episodeId}` };
+  const ofWeek = { rows: promised.week, counted: `episode cost --week ${weekOfEpisode(episodeId)}` };
+  const bounds: Bound[] = [
+    {
+      what: `the budget of ${episodeId}`,
+      bound: 'budget.per_episode',
+      cap: budget.per_episode ?? null,
+      ...ofEpisode,
+    },
+    { what: 'the budget of its week', bound: 'budget.per_week', cap: budget.per_week ?? null, ...ofWeek },
+    { what: '--max-cost', bound: '--max-cost', cap: maxCost, rows: promised.run, counted: '' },
   ];
   const price = quote.unit === currency ? quote.amount : null;
   if (price === null) {
-    const capped = bounds.some(([, cap]) => cap !== null);
+    const capped = bounds.some(({ cap }) => cap !== null);
+    const bounded = isQuantityCapped(quote, config);
     // A quantity with a cap bounds a budget, and never the sum that this very command was told to keep to.
-    return capped && (maxCost !== null || !isQuantityCapped(quote, config))
-      ? unpriced(episodeId, step, provider)
+    return capped && (maxCost !== null || !bounded)
+      ? unpriced(episodeId, step, provider, bounded ? '--max-cost' : 'budget')
       : refuseQuantity(purchase, promised, config);
   }
-  for (const [what, cap, rows] of bounds) {
+  for (const { what, cap, rows, ...named } of bounds) {
     if (cap === null) continue;
     const before = sum(rows.map((row) => amountIn(row, currency)));
     if (compare(add(before, price), cap) <= 0) continue;
     return budgetExceeded(
       `step ${step} may cost ${price} ${currency}; with ${before} before it, that exceeds ${what}, ${cap} ${currency}`,
+      named,
       { episode_id: episodeId, step, cap, before, worst_case: price, currency },
     );
   }
@@ -92,16 +114,29 @@ const isQuantityCapped = ({ quantities }: Quote, { budget }: Config): boolean =>
 function refuseQuantity({ episodeId, step, quote }: Purchase, promised: Promised, config: Config): EpisodeError | null {
   const caps = config.budget.quantities;
   for (const [name, wanted] of Object.entries(quote.quantities)) {
-    const bounds: [string, string | null, readonly CostRow[]][] = [
-      [`the cap of ${episodeId}`, capOf(caps?.per_episode, name), promised.episode],
-      ['the cap of its week', capOf(caps?.per_week, name), promised.week],
+    const bounds: Bound[] = [
+      {
+        what: `the cap of ${episodeId}`,
+        bound: `budget.quantities.per_episode.${name}`,
+        cap: capOf(caps?.per_episode, name),
+        rows: promised.episode,
+        counted: `episode cost ${episodeId} --csv`,
+      },
+      {
+        what: 'the cap of its week',
+        bound: `budget.quantities.per_week.${name}`,
+        cap: capOf(caps?.per_week, name),
+        rows: promised.week,
+        counted: `episode cost --week ${weekOfEpisode(episodeId)} --csv`,
+      },
     ];
-    for (const [what, cap, rows] of bounds) {
+    for (const { what, cap, rows, ...named } of bounds) {
       if (cap === null) continue;
       const before = sum(rows.map((row) => (counts(row) ? capOf(row.quantities, name) : null)));
       if (compare(add(before, wanted), cap) <= 0) continue;
       return budgetExceeded(
         `step ${step} takes ${wanted} ${name}; with ${before} before it, that exceeds ${what}, ${cap}`,
+        named,
         { episode_id: episodeId, step, quantity: name, cap, before, worst_case: wanted },
       );
     }

@@ -1,5 +1,15 @@
-import { EpisodeError, insufficientFunds, outcomeUnknown, stepFailed, stepGivenUp, stillRunning } from '../errors.ts';
-import { attemptState } from '../model/attempt.ts';
+import {
+  EpisodeError,
+  insufficientFunds,
+  outcomeUnknown,
+  stepFailed,
+  stepGivenUp,
+  stillRunning,
+  taskLost,
+  waysHome,
+  waysOut,
+} from '../errors.ts';
+import { attemptState, isLost } from '../model/attempt.ts';
 import type { Attempt } from '../model/episode.ts';
 import type { StepView } from '../model/status.ts';
 
@@ -10,6 +20,25 @@ export const whyUnknown = ({ outcome }: Attempt): string => outcome?.message ?? 
 
 const whyFailed = ({ outcome, remote }: Attempt): string =>
   [remote?.reason ?? outcome?.reason, outcome?.message].filter(Boolean).join(': ') || 'it gave no reason';
+
+/** Who gave the reference of an attempt; `null` when its provider did. */
+export const settledBy = ({ settlement }: Attempt): string | null =>
+  settlement?.form === 'accepted' ? settlement.by : null;
+
+/** What ends a hold (`isHeld`): commands that can be typed as they stand, and what each says. */
+export const waysOutOf = (episodeId: string, step: string, attempt: Attempt) =>
+  isLost(attempt) && settledBy(attempt) === null
+    ? waysHome(episodeId, step)
+    : waysOut(episodeId, step, attempt.provider);
+
+/** What became of an attempt of which nothing came, as the end of a sentence: "failed at fal: nsfw". */
+export function fateOf(attempt: Attempt): string {
+  const { rejection, settlement, provider } = attempt;
+  if (rejection) return `was rejected by ${rejection.by}: ${rejection.reason}`;
+  if (settlement?.form === 'write_off')
+    return `was written off by ${settlement.by}, and whether it was made is not known`;
+  return `failed at ${provider}: ${whyFailed(attempt)}`;
+}
 
 /** What became of an attempt that this command sent or followed; `null` when it went well or is still going on. */
 export function endOf(attempt: Attempt, episodeId: string, step: string): EpisodeError | null {
@@ -30,27 +59,31 @@ export function endOf(attempt: Attempt, episodeId: string, step: string): Episod
 export function standingOf(view: StepView, episodeId: string): EpisodeError | null {
   const { id, last, state, writtenOff } = view;
   if (!last) return null;
-  if (writtenOff) {
-    return stepGivenUp(
-      episodeId,
-      id,
-      `it was written off by ${last.settlement!.by}, and whether it was made is not known`,
-    );
-  }
+  if (writtenOff) return stepGivenUp(episodeId, id, `it ${fateOf(last)}`);
   switch (state) {
     case 'unknown':
     case 'failed':
     case 'canceled':
       return endOf(last, episodeId, id);
     case 'rejected':
-      return stepGivenUp(episodeId, id, `it was rejected by ${last.rejection!.by}: ${last.rejection!.reason}`);
+      return stepGivenUp(episodeId, id, `it ${fateOf(last)}`);
     case 'accepted':
     case 'running':
-      return stillRunning(episodeId, id, last.provider, last.ref!);
+      return goingOn(last, episodeId, id);
     default:
       return null;
   }
 }
+
+/** An accepted task that is not at its end: it takes its time, or its provider has lost it. */
+export const goingOn = (attempt: Attempt, episodeId: string, step: string): EpisodeError =>
+  isLost(attempt)
+    ? taskLost(episodeId, step, attempt.provider, {
+        ref: attempt.ref!,
+        remote: attempt.remote!.state,
+        settledBy: settledBy(attempt),
+      })
+    : stillRunning(episodeId, step, attempt.provider, attempt.ref!);
 
 /** Released without a charge: what the same command later can do about it, or what must be mended first. */
 function nothingBought({ outcome, provider }: Attempt, episodeId: string, step: string): EpisodeError {

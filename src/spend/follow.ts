@@ -1,10 +1,10 @@
-import { asEpisodeError, EpisodeError, stillRunning } from '../errors.ts';
-import { attemptState } from '../model/attempt.ts';
+import { asEpisodeError, EpisodeError, wayLines, waysHome } from '../errors.ts';
 import type { Attempt } from '../model/episode.ts';
 import type { Price, RemoteStatus } from '../model/protocol.ts';
 import type { Provider } from '../providers/provider.ts';
 import { readEpisode } from '../record.ts';
 import { findAttempt, withFiles, withRemote } from './attempts.ts';
+import { goingOn } from './ends.ts';
 import { changeAttempt, type Target } from './send.ts';
 import type { SpendServices } from './spend-services.ts';
 import { clearRoom, discardTake, makeRoom, placeTake } from './take.ts';
@@ -17,7 +17,8 @@ const LONGEST_POLL_MS = 10 * 60_000;
 /**
  * Waits for an accepted task and brings its result home; never pays. Resolves when the attempt has ended, well or not.
  * Throws `STILL_RUNNING` (75) after `deadline` (milliseconds since the epoch) or when interrupted, and, with the task
- * still accepted, `PROVIDER_UNREACHABLE` (69), `PROVIDER_PROTOCOL`, `MEDIA_NOT_WHOLE` (76): the result can be asked for again.
+ * still accepted, `OUTCOME_UNKNOWN` (11) when its provider has lost it, `PROVIDER_UNREACHABLE` (69), `PROVIDER_PROTOCOL`,
+ * `MEDIA_NOT_WHOLE` (76): the result can be asked for again, or given up.
  */
 export async function follow(
   services: SpendServices,
@@ -25,19 +26,23 @@ export async function follow(
   provider: Provider,
   deadline: number,
 ): Promise<void> {
+  const { port, interrupted } = services;
   const { attempt } = target;
-  const ref = attempt.ref!;
   for (;;) {
-    const status = await provider.status(ref, attempt.checkpoint);
+    const status = await provider.status(attempt.ref!, attempt.checkpoint).catch((error: unknown) => {
+      throw withWaysHome(error, target);
+    });
     if (status.progress !== undefined) services.progress(target.step, status.progress);
-    await recordStatus(services, target, status);
+    const now = port.now();
+    const isOver = now >= deadline || interrupted.aborted || status.state === 'expired';
+    // A provider may not know yet what it has just accepted: that counts when it is said to the end.
+    const isNews = isOver || status.state !== 'not_found';
+    const current = isNews ? await recordStatus(services, target, status) : await currentAttempt(services, target);
+    if (!isAwaited(current, attempt)) return;
     if (status.state === 'done') return fetchResult(services, target, provider, status.cost);
     if (status.state === 'error' || status.state === 'canceled') return;
-    const now = services.port.now();
-    const says = status.state === 'not_found' || status.state === 'expired' ? status.state : undefined;
-    if (now >= deadline || services.interrupted.aborted)
-      throw stillRunning(target.episodeId, target.step, attempt.provider, ref, says);
-    await services.port.sleep(Math.min(pollMs(attempt, status), deadline - now), services.interrupted);
+    if (isOver) throw goingOn(current, target.episodeId, target.step);
+    await port.sleep(Math.min(pollMs(attempt, status), deadline - now), interrupted);
   }
 }
 
@@ -46,20 +51,33 @@ function pollMs({ sheet }: Attempt, { next_poll_seconds }: RemoteStatus): number
   return Math.min(Math.max(1000 * seconds, SHORTEST_POLL_MS), LONGEST_POLL_MS);
 }
 
-/** Only what changes what people see is written, progress in tenths: a transaction for each poll would say nothing new. */
-async function recordStatus(services: SpendServices, target: Target, status: RemoteStatus): Promise<void> {
+/** Neither brought home by another command meanwhile nor, by a person, known under another reference. */
+const isAwaited = (current: Attempt, { ref }: Attempt): boolean => current.files === null && current.ref === ref;
+
+async function currentAttempt({ store }: SpendServices, { episodeId, attempt }: Target): Promise<Attempt> {
+  const known = await store.view((view) => readEpisode(view, episodeId));
+  return findAttempt(known, attempt.attempt_id)!;
+}
+
+/**
+ * Only what changes what people see is written, progress in tenths: a transaction for each poll would say nothing new;
+ * nor does it say anything that a task is done whose result is known to have expired. Resolves to the attempt as it is.
+ */
+async function recordStatus(services: SpendServices, target: Target, status: RemoteStatus): Promise<Attempt> {
   const { attempt_id } = target.attempt;
   const tenths = (progress: number | null | undefined): number => Math.floor(10 * (progress ?? 0));
-  const isKnown = ({ files, remote }: Attempt): boolean =>
-    files !== null ||
+  const isKnown = ({ remote }: Attempt): boolean =>
+    (remote?.state === 'expired' && status.state === 'done') ||
     (remote?.state === status.state &&
       remote.reason === (status.reason ?? null) &&
       tenths(remote.progress) >= tenths(status.progress));
-  const known = await services.store.view((view) => readEpisode(view, target.episodeId));
-  if (isKnown(findAttempt(known, attempt_id)!)) return;
-  await changeAttempt(services, target, `remote: ${status.state}`, (episode, at) =>
-    isKnown(findAttempt(episode, attempt_id)!) ? episode : withRemote(episode, attempt_id, status, at),
+  const isNoNews = (current: Attempt): boolean => !isAwaited(current, target.attempt) || isKnown(current);
+  const current = await currentAttempt(services, target);
+  if (isNoNews(current)) return current;
+  const episode = await changeAttempt(services, target, `remote: ${status.state}`, (known, at) =>
+    isNoNews(findAttempt(known, attempt_id)!) ? known : withRemote(known, attempt_id, status, at),
   );
+  return findAttempt(episode, attempt_id)!;
 }
 
 async function fetchResult(
@@ -68,28 +86,27 @@ async function fetchResult(
   provider: Provider,
   reported: Price | undefined,
 ): Promise<void> {
-  const { port, root, store } = services;
-  const { episodeId, attempt } = target;
+  const { port, root } = services;
+  const { episodeId, step, attempt } = target;
   const { attempt_id } = attempt;
-  const isHere = async (): Promise<boolean> => {
-    const known = await store.view((view) => readEpisode(view, episodeId));
-    return attemptState(findAttempt(known, attempt_id)!) === 'succeeded';
-  };
   const room = await makeRoom(services, episodeId, attempt_id);
   try {
     const delivered = await provider.fetch(attempt.ref!, `${root}/${room}`);
-    if (delivered === 'expired') throw expired(target);
-    // Another command may have brought it home meanwhile; one take is enough.
-    if (await isHere()) return;
+    const isGone = delivered === 'expired';
+    const current = isGone
+      ? await recordStatus(services, target, { state: 'expired' })
+      : await currentAttempt(services, target);
+    if (!isAwaited(current, attempt)) return;
+    if (isGone) throw goingOn(current, episodeId, step);
     const price = reported ?? (await finalCost(services, target, provider));
     const files = await placeTake(services, target, delivered);
     const episode = await changeAttempt(services, target, 'succeeded', (known, at) =>
-      findAttempt(known, attempt_id)!.files ? known : withFiles(known, attempt_id, files, price, at),
+      isAwaited(findAttempt(known, attempt_id)!, attempt) ? withFiles(known, attempt_id, files, price, at) : known,
     );
-    const recorded = findAttempt(episode, attempt_id)!.files!;
-    if (recorded[0]!.path !== files[0]!.path) await discardTake(port.disk, root, files);
+    const recorded = findAttempt(episode, attempt_id)!.files;
+    if (recorded?.[0]?.path !== files[0]!.path) await discardTake(port.disk, root, files);
   } catch (error) {
-    throw withWaysOut(error, target);
+    throw withWaysHome(error, target);
   } finally {
     await clearRoom(port.disk, `${root}/${room}`);
   }
@@ -111,26 +128,15 @@ async function finalCost(
   }
 }
 
-/** A result that is not whole stays with the provider: it can be asked for again, or given up. */
-function withWaysOut(error: unknown, { episodeId, step }: Target): unknown {
-  if (!(error instanceof EpisodeError) || error.exit !== 76) return asEpisodeError(error, `episodes/${episodeId}`);
-  const { code, message, subject, hints, details } = error;
-  return new EpisodeError(code, message, {
-    ...(subject !== null && { subject }),
-    hints: [...hints, ...resultHints(episodeId, step)],
+/** What cannot be had now stays with the provider: it can be asked for again, or given up. */
+function withWaysHome(error: unknown, { episodeId, step }: Target): unknown {
+  if (!(error instanceof EpisodeError) || ![69, 76].includes(error.exit))
+    return asEpisodeError(error, `episodes/${episodeId}`);
+  const { code, message, hints, details } = error;
+  return new EpisodeError(code, `step ${step} of ${episodeId}: ${message}`, {
+    subject: `${episodeId}/${step}`,
+    hints: [...hints, ...wayLines(waysHome(episodeId, step))],
     details,
     cause: error,
   });
 }
-
-const resultHints = (episodeId: string, step: string): string[] => [
-  `episode reconcile ${episodeId} --step ${step}  # asks for it again; free`,
-  `episode settle ${episodeId} --step ${step} --write-off --evidence "…"  # gives it up; then: episode retry`,
-];
-
-const expired = ({ episodeId, step, attempt }: Target): EpisodeError =>
-  new EpisodeError(
-    'PROVIDER_UNREACHABLE',
-    `${attempt.provider} made ${step} of ${episodeId} (ref ${attempt.ref}), and its result has expired there`,
-    { subject: `${episodeId}/${step}`, hints: resultHints(episodeId, step) },
-  );

@@ -1,6 +1,6 @@
 import type { EpisodeError } from '../errors.ts';
 import type { CostRow, Episode } from '../model/episode.ts';
-import { type StepView, viewSteps } from '../model/status.ts';
+import { isHeld, type StepView, viewSteps } from '../model/status.ts';
 import { nextCommands } from '../next.ts';
 import { totals } from '../record.ts';
 
@@ -25,7 +25,7 @@ export const stepResults = (episode: Episode, verdicts: ReadonlyMap<string, Step
   viewSteps(episode).map((view) => ({
     step: view.id,
     state: view.state,
-    verdict: view.state === 'unknown' && !view.writtenOff ? 'unknown' : (verdicts.get(view.id) ?? null),
+    verdict: isHeld(view) ? 'unknown' : (verdicts.get(view.id) ?? null),
     attempt_id: view.last?.attempt_id ?? null,
     ref: view.last?.ref ?? null,
   }));
@@ -65,8 +65,19 @@ export function reportOf({ episode, steps, failures }: RunResult, currency: stri
       status: episode.status,
       steps: steps.map((step) => ({ ...step, cost: costOf(step.attempt_id) })),
       cost: { currency, settled, reserved, possible, ...(others.length > 0 && { other_units: others }) },
-      next: nextCommands(episode),
+      next: nextCommands(episode, refusedByBudget(failures)),
     },
     failures,
   };
 }
+
+/**
+ * Steps that a budget refused: until a person raises it, as the error says, the same is refused again. `--max-cost` is a
+ * bound of one command only. The record knows nothing of it, for nothing was sent.
+ */
+const refusedByBudget = (failures: readonly EpisodeError[]): ReadonlySet<string> =>
+  new Set(
+    failures.flatMap(({ code, details: { step, bound } }) =>
+      ['BUDGET_EXCEEDED', 'UNPRICED'].includes(code) && bound !== '--max-cost' ? [String(step)] : [],
+    ),
+  );

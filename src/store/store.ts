@@ -17,6 +17,10 @@ export interface Ref<K extends Kind = Kind> {
   kind: K;
   id: string;
 }
+/** Where the stamp of an episode's artifacts lies, relative to the show. */
+export const stampPath = (episodeId: string): string => `${artifactsPath(episodeId)}/episode.json`;
+export const artifactsPath = (episodeId: string): string => `episodes/${episodeId}`;
+
 export const ref = <K extends Kind>(kind: K, id: string): Ref<K> => ({ kind, id });
 
 /**
@@ -28,6 +32,8 @@ export interface View {
   /** IDs of the documents of a kind, in no order: all weeks, history groups, keys, or the episodes of a week (`scope`). */
   list(kind: 'week' | 'history' | 'key'): Promise<string[]>;
   list(kind: 'episode', scope: string): Promise<string[]>;
+  /** The directory of an episode's artifacts if a ledger stamped it, else `null`: it outlives a record that is lost. */
+  artifactsOf(episodeId: string): Promise<string | null>;
   /** What messages call a document: its file, relative to the show. */
   nameOf(ref: Ref): string;
   /** Number of the newest transaction that this view shows. */

@@ -6,6 +6,7 @@ import type { Diagnosis } from '../../src/doctor/diagnosis.ts';
 import { doctor } from '../../src/doctor.ts';
 import { createNodePort } from '../../src/node-port.ts';
 import { createFileStore } from '../../src/store/file/file-store.ts';
+import { LOCK_STALE_MS } from '../../src/store/file/lock.ts';
 import { episode, makeShow, type RunOptions, temporaryDirectory, writePipeline } from '../rig.ts';
 
 const NOW = '2026-08-07T00:00:00Z';
@@ -53,6 +54,16 @@ describe('each thing that is wrong comes with its fix and its exit code', () => 
     ]);
   });
 
+  it.each([
+    ['five minutes, which is believed', '2026-08-07T00:05:00.000Z', 0],
+    ['a millisecond more, which is not', '2026-08-07T00:05:00.001Z', 75],
+  ])('a clock is behind for doctor when it is for allocate: %s', async (_, newest, exit) => {
+    const root = await makeShow();
+    await episode(root, ['allocate', '--key', 'a'], { now: newest });
+    expect((await examine(root)).code).toBe(exit);
+    expect((await episode(root, ['allocate', '--key', 'b'], { now: NOW })).code).toBe(exit);
+  });
+
   it('a lock that a dead command left is a hint, and one at work is not', async () => {
     const root = await makeShow();
     const lock = join(root, 'state/lock');
@@ -75,7 +86,9 @@ describe('each thing that is wrong comes with its fix and its exit code', () => 
         },
       ],
     ]);
-    touched(1);
+    touched(LOCK_STALE_MS / 1000);
+    expect((await examine(root)).of('lock')).toMatchObject([{ message: 'left by a command that died 10 s ago' }]);
+    touched(LOCK_STALE_MS / 1000 - 0.1);
     expect((await examine(root)).of('lock')).toMatchObject([
       { state: 'ok', message: 'held by a command that is working' },
     ]);
@@ -161,7 +174,7 @@ describe('each thing that is wrong comes with its fix and its exit code', () => 
     expect(of('ledger').map(({ message }) => message)).toEqual(
       expect.arrayContaining([
         expect.stringMatching(/^state\/2026-W32\/2026-W32-0\.json is damaged: /),
-        'state/2026-W32/2026-W32-1.json is missing',
+        'the ledger is incomplete: state/2026-W32/2026-W32-1.json is missing',
       ]),
     );
     expect(of('credentials')).toHaveLength(1);
@@ -188,6 +201,7 @@ describe('each thing that is wrong comes with its fix and its exit code', () => 
       uid: null,
       findFfmpeg: async () => ({ path: 'ffmpeg', version: '5.1' }),
       isOnPath: () => true,
+      lockStaleMs: LOCK_STALE_MS,
       fileSystem: async () => ({ type: 0x6969, bavail: 512, bsize: 4096 }),
       checkSchedule: () => {},
     });

@@ -65,7 +65,8 @@ describe('errors say what, on which thing, and what to type next', () => {
     expect(await refused(root, ['plan', '--file', 'plan.json'])).toEqual({
       code: 64,
       said: `episode: plan.json is not a plan that can be carried out: step a: no provider "fal" (there is assembly, local); step a needs b, which is not in the plan [PLAN_INVALID]
-  episode plan --file plan.json  # validates and prices it, and changes nothing
+  mend plan.json as it says
+  episode plan --file plan.json  # then: checks and prices it, and changes nothing
 `,
     });
     writeFileSync(join(root, 'plan.json'), '{"format":1,"stepz":[]}');
@@ -153,8 +154,9 @@ describe('errors say what, on which thing, and what to type next', () => {
     expect(await refused(root, ['allocate', '--key', 'b'])).toEqual({
       code: 65,
       said: `episode: the ledger is incomplete: episodes/2026-W32-1 is there, and no record of it; nothing was created [LEDGER_INCOMPLETE]
-  put state/ back from the backup that belongs to episodes/
-  or, if episodes/2026-W32-1 is not an episode of this show: mv episodes/2026-W32-1 ELSEWHERE
+  put state/ and history/ back from the backup that belongs to episodes/2026-W32-1: mv state history ELSEWHERE && cp -Rp BACKUP/state BACKUP/history .
+  or, if episodes/2026-W32-1 is not of this show: mv episodes/2026-W32-1 ELSEWHERE
+  episode doctor  # names all that is missing or does not fit
 `,
     });
   });

@@ -71,8 +71,17 @@ it('talk that nobody can hear stops nothing', async () => {
 });
 
 describe('a program that goes wrong by itself exits 70', () => {
+  let waited: string;
+  beforeAll(async () => {
+    // At a gate: only a person ends that wait.
+    const plan = join(root, 'plan.json');
+    const image = { id: 's1', provider: 'local', kind: 'image', params: { width: 32, height: 32 }, review: true };
+    await writeFile(plan, JSON.stringify({ format: 1, steps: [image] }));
+    const made = await episode(root, ['allocate', '--key', 'waited for', '--plan', plan], { now: NOW });
+    waited = made.stdout.trim();
+    await episode(root, ['generate', waited], { now: NOW });
+  });
   const preload = async (code: string) => {
-    await episode(root, ['allocate', '--key', 'waited for'], { now: NOW });
     const file = join(await temporaryDirectory(), 'preload.cjs');
     await writeFile(file, code);
     return { NODE_OPTIONS: `--require ${file}` };
@@ -80,12 +89,12 @@ describe('a program that goes wrong by itself exits 70', () => {
 
   it('when it never settles: Node alone would call that success', async () => {
     const env = await preload('globalThis.setTimeout = () => ({});');
-    expect((await episode(root, ['wait', '2026-W32-0'], { env, now: NOW })).code).toBe(70);
+    expect((await episode(root, ['wait', waited], { env, now: NOW })).code).toBe(70);
   });
 
   it('when something throws that nobody waits for: Node alone would say 1', async () => {
     const env = await preload('setTimeout(() => { throw new Error("planted"); }, 300);');
-    const { code, stderr } = await episode(root, ['wait', '2026-W32-0'], { env, now: NOW });
+    const { code, stderr } = await episode(root, ['wait', waited], { env, now: NOW });
     expect(code).toBe(70);
     expect(stderr).toMatch(
       /^episode: this is a bug in episode: planted \[BUG\]\n {2}records are only ever changed as a whole/m,

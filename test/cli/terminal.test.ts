@@ -12,14 +12,13 @@ let root: string;
 beforeAll(async () => {
   root = await makeShow();
   const params = { width: 64, height: 48, seconds: 1, caption: 'a' };
-  writeFileSync(
-    join(root, 'plan.json'),
-    JSON.stringify({ format: 1, steps: [{ id: 'clip', provider: 'local', kind: 'video', params }] }),
-  );
+  const clip = { id: 'clip', provider: 'local', kind: 'video', params };
+  writeFileSync(join(root, 'plan.json'), JSON.stringify({ format: 1, steps: [clip] }));
+  writeFileSync(join(root, 'gate.json'), JSON.stringify({ format: 1, steps: [{ ...clip, review: true }] }));
 });
 
-const allocated = async (key: string): Promise<string> =>
-  (await episode(root, ['allocate', '--key', key, '--plan', 'plan.json', '--json'], { now: NOW })).json.episode_id!;
+const allocated = async (key: string, plan = 'plan.json'): Promise<string> =>
+  (await episode(root, ['allocate', '--key', key, '--plan', plan, '--json'], { now: NOW })).json.episode_id!;
 
 /** Runs the program on a terminal of its own and gives back all that it showed. */
 async function onTerminal(words: string[], env: NodeJS.ProcessEnv = {}): Promise<string> {
@@ -78,7 +77,9 @@ describe('a signal', () => {
   it.each(['SIGINT', 'SIGTERM'] as const)(
     '%s ends what only looks at once, without a word: nothing is being sent',
     async (signal) => {
-      const { child, done } = await waiting(['wait', await allocated('waited for')]);
+      const id = await allocated('waited for', 'gate.json');
+      await episode(root, ['generate', id], { now: NOW });
+      const { child, done } = await waiting(['wait', id]);
       child.kill(signal);
       const ran = await done;
       expect([ran.code, ran.signal]).toEqual([null, signal]);

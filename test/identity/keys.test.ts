@@ -5,7 +5,7 @@ import { allocate, refusal } from './desk.ts';
 
 const NOW = '2026-08-07T00:00:03.250Z';
 const NOW_MS = Date.parse(NOW);
-const why = (key: string, env: NodeJS.ProcessEnv = {}) => whyUnstable(key, env, NOW_MS);
+const why = (key: string, env: NodeJS.ProcessEnv = {}) => whyUnstable(key, env, NOW_MS, () => []);
 
 describe('a key is refused when it', () => {
   const TRAPPED = {

@@ -279,7 +279,7 @@ describe('with any ffmpeg', () => {
     expect(reasons.map(({ message }) => message)).toEqual([
       'there is no picture among the inputs: a film needs a video or an image',
       'there is no picture among the inputs: a film needs a video or an image',
-      'params: Unrecognized key: "codec"',
+      'params: Unrecognized key: "codec" (is "cover" meant?)',
       'params: width: must be an even number of pixels',
       'params: cover.at_seconds: 1 is past the end of the film (1.00 s)',
       'params: cover: the input named cover is the cover already',

@@ -24,8 +24,12 @@ describe('a budget', () => {
         before: '0.80',
         worst_case: '0.000000000001',
         currency: 'USD',
+        bound: 'budget.per_episode',
       },
+      hints: ['raise budget.per_episode in pipeline.json', `episode cost ${ID}  # shows what counts`],
     });
+    // What would be refused again is no way on.
+    expect(refused.next).toEqual([]);
     expect(house.states()).toEqual({ s1: 'succeeded', s2: 'succeeded', s3: 'ready' });
     expect(house.submissions()).toHaveLength(2);
     expectWhole(house);
@@ -36,9 +40,11 @@ describe('a budget', () => {
     for (const key of ['a', 'b', 'c']) await house.allocate([step('s1')], key);
     await house.json(0, ['generate', '2026-W32-0']);
     await house.json(0, ['generate', '2026-W32-1']);
-    expect((await house.json(13, ['generate', '2026-W32-2'])).error?.message).toBe(
-      'step s1 may cost 0.40 USD; with 0.80 before it, that exceeds the budget of its week, 0.80 USD; nothing was sent',
-    );
+    expect((await house.json(13, ['generate', '2026-W32-2'])).error).toMatchObject({
+      message:
+        'step s1 may cost 0.40 USD; with 0.80 before it, that exceeds the budget of its week, 0.80 USD; nothing was sent',
+      hints: ['raise budget.per_week in pipeline.json', 'episode cost --week 2026-W32  # shows what counts'],
+    });
     expect(house.submissions()).toHaveLength(2);
     expectWhole(house);
   });
@@ -68,11 +74,20 @@ describe('a budget', () => {
     expect((await house.json(13, generate)).error).toMatchObject({
       message: `step s3 takes 10 video_seconds; with 20 before it, that exceeds the cap of ${ID}, 20; nothing was sent`,
       details: { quantity: 'video_seconds', cap: '20', before: '20' },
+      hints: [
+        'raise budget.quantities.per_episode.video_seconds in pipeline.json',
+        `episode cost ${ID} --csv  # shows what counts`,
+      ],
     });
     await house.allocate(chained(2, { quantity }), 'second');
-    expect((await house.json(13, ['generate', '2026-W32-1'])).error?.message).toBe(
-      'step s2 takes 10 video_seconds; with 30 before it, that exceeds the cap of its week, 30; nothing was sent',
-    );
+    expect((await house.json(13, ['generate', '2026-W32-1'])).error).toMatchObject({
+      message:
+        'step s2 takes 10 video_seconds; with 30 before it, that exceeds the cap of its week, 30; nothing was sent',
+      hints: [
+        'raise budget.quantities.per_week.video_seconds in pipeline.json',
+        'episode cost --week 2026-W32 --csv  # shows what counts',
+      ],
+    });
     expect(house.submissions()).toHaveLength(3);
     expectWhole(house);
   });
@@ -115,9 +130,13 @@ describe('--max-cost', () => {
     const house = await makeHouse();
     await house.allocate(chained(3));
     const refused = await house.json(13, [...generate, '--max-cost', '0.80']);
-    expect(refused.error?.message).toBe(
-      'step s3 may cost 0.40 USD; with 0.80 before it, that exceeds --max-cost, 0.80 USD; nothing was sent',
-    );
+    expect(refused).toMatchObject({
+      error: {
+        message: 'step s3 may cost 0.40 USD; with 0.80 before it, that exceeds --max-cost, 0.80 USD; nothing was sent',
+        hints: ['give a larger --max-cost, or leave it out'],
+      },
+      next: [`episode generate ${ID}`],
+    });
     await house.json(0, [...generate, '--max-cost', '0.40']);
     expect(house.submissions()).toHaveLength(3);
     for (const amount of ['', '-1', '0,5', '1e3', 'all']) {
@@ -131,7 +150,9 @@ describe('--max-cost', () => {
     const house = await makeHouse({ config: { budget: { per_episode: '20.00', quantities: caps } } });
     const { estimate: _none, ...unpriced } = step('s1', { quantity: { seconds: '5' } });
     await house.allocate([unpriced]);
-    expect((await house.json(13, [...generate, '--max-cost', '5'])).error?.code).toBe('UNPRICED');
+    const refused = await house.json(13, [...generate, '--max-cost', '5']);
+    expect(refused).toMatchObject({ error: { code: 'UNPRICED' }, next: [`episode generate ${ID}`] });
+    expect(refused.error?.hints[0]).toBe('leave --max-cost out: the quantity that the step takes is capped');
     expect(house.submissions()).toEqual([]);
     await house.json(0, generate);
     expect(house.record().costs).toMatchObject([{ state: 'settled', amount: '0.40', quantities: { seconds: '5' } }]);
@@ -150,9 +171,12 @@ describe('a step without an upper bound', () => {
     const house = await makeHouse({ scenario: { ...SYNC, ...scenario }, config: { budget } });
     const { estimate: _none, ...bare } = step('s1');
     await house.allocate([{ ...bare, ...more }]);
-    expect((await house.json(13, generate)).error).toMatchObject({
-      code: 'UNPRICED',
-      message: `step s1 of ${ID}: nobody says what house may charge at most; nothing was sent`,
+    expect(await house.json(13, generate)).toMatchObject({
+      error: {
+        code: 'UNPRICED',
+        message: `step s1 of ${ID}: nobody says what house may charge at most; nothing was sent`,
+      },
+      next: [],
     });
     expect(house.record().costs).toEqual([]);
     expect(house.submissions()).toEqual([]);
@@ -167,6 +191,16 @@ describe('a step without an upper bound', () => {
     expect((await house.json(13, generate)).error?.message).toContain('step s1 may cost 0.25 USD');
     expectWhole(house);
   });
+});
+
+test.concurrent('what a budget refuses hides nothing else that can be done', async () => {
+  const house = await makeHouse({ config: { budget: { per_episode: '0.40' } } });
+  await house.allocate([step('s1', { review: true }), step('s2', { params: { text: 'two' } })]);
+  await house.json(0, [...generate, '--step', 's1']);
+  const refused = await house.json(13, generate);
+  expect(refused.next).toHaveLength(1);
+  expect(refused.next[0]).toMatch(/^episode approve 2026-W32-0 --step s1 --sha256 /);
+  expectWhole(house);
 });
 
 test.concurrent('what is charged in another unit keeps its worst case in the budget, and the sums of units apart', async () => {

@@ -105,10 +105,21 @@ describe('several gates', () => {
 test.concurrent('what cannot be approved says why', async () => {
   const house = await makeHouse();
   await house.allocate(gated);
-  expect((await house.json(14, ['approve', ID])).error?.message).toBe(`nothing of ${ID} waits for approval`);
-  expect((await house.json(14, ['approve', ID, '--step', 's1'])).error?.message).toBe(
-    `step s1 of ${ID}: it is ready, and has no output to approve`,
-  );
+  expect((await house.json(14, ['approve', ID])).error).toMatchObject({
+    message: `nothing of ${ID} waits for approval`,
+    hints: [`episode generate ${ID}`],
+  });
+  for (const [id, state] of [
+    ['s1', 'ready'],
+    ['s2', 'waiting'],
+  ] as const) {
+    for (const [verb, ...more] of [['approve'], ['reject', '--reason', 'x']]) {
+      expect((await house.json(14, [verb!, ID, '--step', id, ...more])).error).toMatchObject({
+        message: `step ${id} of ${ID}: it is ${state}, and has no output to ${verb}`,
+        hints: [`episode generate ${ID}`],
+      });
+    }
+  }
   expect((await house.json(64, ['approve', ID, '--step', 's9'])).error).toMatchObject({
     code: 'STEP_NOT_FOUND',
     message: `${ID} has no step s9`,

@@ -1,3 +1,5 @@
+import { existsSync } from 'node:fs';
+import { join } from 'node:path';
 import { beforeAll, describe, expect, test } from 'vitest';
 import { EpisodeError } from '../../src/errors.ts';
 import { generate } from '../../src/generate.ts';
@@ -8,7 +10,7 @@ import { reconcile } from '../../src/reconcile.ts';
 import { retry } from '../../src/retry.ts';
 import { settle } from '../../src/settle.ts';
 import { checkLedger } from '../ledger-check.ts';
-import { type Desk, fake, gate, makeDesk, sheet } from './desk.ts';
+import { type Desk, fake, filesIn, gate, makeDesk, sheet } from './desk.ts';
 import { step } from './rig.ts';
 
 /** Answers that come late, and commands that come back from the dead; both sides share one ledger, as two hosts do. */
@@ -144,6 +146,60 @@ describe('a command that was taken for dead', () => {
     before.open();
     // The second gate stays shut; the first command is left to its end by this.
     expect(await Promise.race([slow, Promise.resolve('still sending')])).toBe('still sending');
+  });
+});
+
+describe('a reference that a person mistyped', () => {
+  const lost = fake(async () => ({ outcome: 'unknown', reason: 'reset' }));
+  const settledAs = (id: string, ref: string) =>
+    settle(desk.services(never), id, 's1', { form: 'accepted', ref, ...evidence });
+
+  test('gives way to the one that the command brings which was taken for dead', async () => {
+    const id = await desk.allocate([step('s1')]);
+    const { provider, before, after } = standing({ outcome: 'accepted', ref: 'task_1' });
+    const down = async (): Promise<never> => {
+      throw new EpisodeError('PROVIDER_UNREACHABLE', 'down');
+    };
+    before.open();
+    const asleep = generate(desk.services({ ...provider, status: down }, far), id, wanted);
+    await after.arrived;
+    await settle(desk.services(never, later), id, 's1', { form: 'accepted', ref: 'task_typo', ...evidence });
+    const ignorant: Provider = { ...never, status: async () => ({ state: 'not_found' }) };
+    expect((await reconcile(desk.services(ignorant), id, { step: null })).report.status).toBe('held');
+    after.open();
+    expect((await asleep).report.status).toBe('generating');
+    expect(await attemptsOf(id)).toMatchObject([{ ref: 'task_1', remote: null, settlement: null }]);
+  });
+
+  test.each<[string, Partial<Provider>]>([
+    ['is being asked for', { status: async () => ({ state: 'error', reason: 'nsfw' }) }],
+    ['is not found', { status: async () => ({ state: 'not_found' }) }],
+    ['is being fetched', {}],
+    ['has expired', { fetch: async () => 'expired' }],
+  ])('and corrected while its task %s leaves nothing behind', async (_what, answers) => {
+    const id = await desk.allocate([step('s1')]);
+    await generate(desk.services(lost), id, wanted);
+    await settledAs(id, 'task_typo');
+    const answering = gate();
+    const provider: Provider = {
+      ...fake(async () => ({ outcome: 'unknown', reason: 'reset' }), answers),
+      ...(answers.status
+        ? { status: async (ref, checkpoint) => answering.pass().then(() => answers.status!(ref, checkpoint)) }
+        : {
+            fetch: async (ref, directory) =>
+              answering.pass().then(() => answers.fetch?.(ref, directory) ?? filesIn(directory)),
+          }),
+    };
+    const following = generate(desk.services(provider), id, wanted);
+    await answering.arrived;
+    await settledAs(id, 'task_1');
+    answering.open();
+    expect((await following).failures.map(({ message }) => message)).toEqual([
+      `step s1 of ${id} is still running at house, ref task_1`,
+    ]);
+    expect(await attemptsOf(id)).toMatchObject([{ ref: 'task_1', remote: null, files: null }]);
+    expect(await costsOf(id)).toEqual(['reserved 0.40']);
+    expect(existsSync(join(desk.root, `episodes/${id}/s1/take-1`))).toBe(false);
   });
 });
 

@@ -50,7 +50,11 @@ test.concurrent('after a rejection the takes stay, and a used reason pays nothin
   const used = await house.json(14, retry('six fingers'));
   expect(used).toMatchObject({
     steps: [{ state: 'rejected', verdict: 'replay' }],
-    error: { message: `step s1 of ${ID}: it was rejected by mika: seven fingers` },
+    error: {
+      code: 'STEP_NOT_READY',
+      message: `step s1 of ${ID}: the reason "six fingers" was used already, for take 2, which was rejected by mika: seven fingers; another take needs a new reason`,
+      hints: [`episode retry ${ID} --step s1 --reason "…"  # with a new reason; pays once more`],
+    },
   });
   expect(house.submissions()).toHaveLength(2);
   await house.json(0, retry('seven fingers'));
@@ -59,6 +63,38 @@ test.concurrent('after a rejection the takes stay, and a used reason pays nothin
   for (const take of takes) expect(readFileSync(join(house.root, take), 'utf8')).toBe('one');
   expect(house.costs().map(({ state }) => state)).toEqual(['settled', 'settled', 'settled']);
   expectWhole(house);
+});
+
+test.concurrent('a used reason whose take came to nothing says what became of that take', async () => {
+  const house = await makeHouse({ scenario: REFUSED });
+  await house.allocate([step('s1')]);
+  await house.json(12, ['generate', ID]);
+  // As long as it is this very command that fails, it is a failure like any other.
+  const why = 'failed at house: invalid_input: no such voice';
+  expect((await house.json(12, retry('again'))).error?.message).toBe(`step s1 of ${ID} ${why}`);
+  const used = (take: number, fate: string) =>
+    `step s1 of ${ID}: the reason "again" was used already, for take ${take}, which ${fate}; another take needs a new reason`;
+  expect((await house.json(12, retry('again'))).error).toMatchObject({
+    code: 'STEP_FAILED',
+    message: used(2, why),
+    hints: [`episode retry ${ID} --step s1 --reason "…"  # with a new reason; pays once more`],
+  });
+  // Also when another take came after it.
+  await house.json(12, retry('once more'));
+  expect((await house.json(12, retry('again'))).error?.message).toBe(used(2, why));
+
+  const lost = await makeHouse({ scenario: REFUSED });
+  await lost.allocate([step('s1')]);
+  await lost.json(12, ['generate', ID]);
+  lost.script(UNKNOWN);
+  const held = await lost.json(11, retry('again'));
+  expect((await lost.json(11, retry('again'))).error).toEqual(held.error);
+  await lost.json(0, ['settle', ID, '--step', 's1', '--write-off', '--evidence', 'no answer', '--by', 'mika']);
+  expect((await lost.json(14, retry('again'))).error?.message).toBe(
+    used(2, 'was written off by mika, and whether it was made is not known'),
+  );
+  expectWhole(house);
+  expectWhole(lost);
 });
 
 test.concurrent('an unknown outcome is never retried, and a written-off one is, once', async () => {

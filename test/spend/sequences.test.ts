@@ -7,7 +7,7 @@ import type { Episode } from '../../src/model/episode.ts';
 import { add } from '../../src/model/money.ts';
 import type { Plan } from '../../src/model/plan.ts';
 import type { RemoteStatus, SubmitOutcome } from '../../src/model/protocol.ts';
-import { deriveStatus, viewSteps } from '../../src/model/status.ts';
+import { deriveStatus, isHeld, viewSteps } from '../../src/model/status.ts';
 import { mergePlan } from '../../src/plan.ts';
 import type { Provider, SubmitEvents } from '../../src/providers/provider.ts';
 import { reassemble } from '../../src/reassemble.ts';
@@ -36,6 +36,7 @@ const FATES = [
   'die before',
   'die after',
   'fail there',
+  'vanish there',
 ] as const;
 type Fate = (typeof FATES)[number];
 
@@ -75,7 +76,7 @@ const move: fc.Arbitrary<Move> = fc.record({
 class World {
   readonly submitted: string[] = [];
   readonly charged = new Map<string, string>();
-  readonly tasks = new Map<string, { clientRef: string; fails: boolean }>();
+  readonly tasks = new Map<string, { clientRef: string; fate: Fate }>();
   /** Person's consent to one more submission of a step, as the ledger must have it recorded. */
   #fates: Fate[] = [];
   allow(fates: Fate[]): void {
@@ -86,8 +87,11 @@ class World {
     const submit = (clientRef: string, events: SubmitEvents) => this.#submit(clientRef, events);
     return fake(({ client_ref }, events) => submit(client_ref, events), {
       sheet: sheet({ lookup: { supported: true, proves: { present: true, absent: true }, settle_seconds: 0 } }),
-      status: async (ref): Promise<RemoteStatus> =>
-        this.tasks.get(ref)?.fails === true ? { state: 'error', reason: 'nsfw', billable: 'yes' } : { state: 'done' },
+      status: async (ref): Promise<RemoteStatus> => {
+        const fate = this.tasks.get(ref)?.fate;
+        if (fate === 'vanish there') return { state: 'not_found' };
+        return fate === 'fail there' ? { state: 'error', reason: 'nsfw', billable: 'yes' } : { state: 'done' };
+      },
       lookup: async ({ client_ref }) => {
         const found = [...this.tasks].filter(([, task]) => task.clientRef === client_ref).map(([ref]) => ({ ref }));
         return found.length > 0 ? { found: 'present', refs: found } : { found: 'absent', complete: true };
@@ -106,7 +110,7 @@ class World {
     if (fate === 'lose') return { outcome: 'unknown', reason: 'reset' };
     this.charged.set(clientRef, '0.40');
     const ref = `task-${this.tasks.size + 1}`;
-    this.tasks.set(ref, { clientRef, fails: fate === 'fail there' });
+    this.tasks.set(ref, { clientRef, fate });
     if (fate === 'die after') throw new EpisodeError('PROVIDER_PROTOCOL', 'it died');
     return { outcome: 'accepted', ref };
   }
@@ -255,6 +259,7 @@ async function bringHome(services: SpendServices, id: string, world: World): Pro
     await reconcile(services, id, { step: null });
     for (const view of viewSteps(await desk.read(id))) {
       const { id: on, state, writtenOff } = view;
+      if (isHeld(view)) await settle(services, id, on, { form: 'write_off', ...said });
       if (state === 'failed' || state === 'rejected' || writtenOff)
         await retry(services, id, { ...paid, step: on, reason: `turn ${turn}` }).catch(refusalsOnly);
     }

@@ -53,19 +53,6 @@ describe('a task that the provider works on', () => {
     expectWhole(house);
   });
 
-  test.concurrent('and that it calls unknown or expired is no failure', async () => {
-    const house = await makeHouse({ scenario: { status: ['not_found'] } });
-    await house.allocate([step('s1'), scripted('s2', { status: ['expired', 'done'] })]);
-    const lost = await house.run([...generate, '--wait', '0s']);
-    expect(lost.code).toBe(75);
-    expect(lost.stderr).toMatch(/step s1 .* \(house says: not_found\)[\s\S]*step s2 .* \(house says: expired\)/);
-    house.script({ status: ['done'] });
-    await house.json(0, ['reconcile', ID]);
-    expect(house.record().status).toBe('complete');
-    expect(house.submissions()).toHaveLength(2);
-    expectWhole(house);
-  });
-
   test.concurrent('and whose result is cut is asked for again without paying', async () => {
     const house = await makeHouse();
     house.script({ status: ['done'] });

@@ -2,6 +2,7 @@ import { mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { cp } from 'node:fs/promises';
 import { join } from 'node:path';
 import { beforeAll, describe, expect, it } from 'vitest';
+import type { Diagnosis } from '../../src/doctor/diagnosis.ts';
 import { episode, temporaryDirectory } from '../rig.ts';
 import { damage, fileOf, makeFullShow, picture, type RecordName, WEEK } from './damage.ts';
 
@@ -139,10 +140,18 @@ const HISTORY = {
 
 const INCOMPLETE = (fault: string) =>
   `episode: the ledger is incomplete: ${fault}; nothing was created [LEDGER_INCOMPLETE]\n`;
-const RESTORE = '  put state/ back from the backup that belongs to episodes/ and history/\n';
+const DOCTOR = '  episode doctor  # names all that is missing or does not fit\n';
+const RESTORE = (...files: string[]) =>
+  files.map((file) => `  put the file back from a backup: cp -p BACKUP/${file} ${file}\n`).join('') + DOCTOR;
+const RESTORE_WEEK = (week: string) =>
+  `  put the week back from a backup, overwriting nothing: cp -Rpn BACKUP/state/${week} state/\n${DOCTOR}`;
+const RESTORE_STATE = 'mv state history ELSEWHERE && cp -Rp BACKUP/state BACKUP/history .\n';
 const STRAY = (path: string) =>
-  '  put state/ back from the backup that belongs to episodes/\n' +
-  `  or, if ${path} is not an episode of this show: mv ${path} ELSEWHERE\n`;
+  `  put state/ and history/ back from the backup that belongs to ${path}: ${RESTORE_STATE}` +
+  `  or, if ${path} is not of this show: mv ${path} ELSEWHERE\n${DOCTOR}`;
+const WITHOUT_STATE = (path: string) =>
+  `  put state/ back from the backup that belongs to ${path}: cp -Rp BACKUP/state .\n` +
+  `  or, if ${path} is not of this show: mv ${path} ELSEWHERE\n${DOCTOR}`;
 
 describe('a ledger that does not agree with itself creates nothing', () => {
   const lose = (path: string) => (root: string) => rmSync(join(root, path), { recursive: true });
@@ -158,43 +167,45 @@ describe('a ledger that does not agree with itself creates nothing', () => {
       'a key without its file',
       (root) => rmSync(join(root, key())),
       B,
-      () => INCOMPLETE(`${key()} is missing: key "b" made ${WEEK}-1`) + RESTORE,
+      () => INCOMPLETE(`${key()} is missing: key "b" made ${WEEK}-1`) + RESTORE(key()),
     ],
     [
       'an episode without its file',
       lose(`state/${WEEK}/${WEEK}-1.json`),
       NEW,
-      () => INCOMPLETE(`state/${WEEK}/${WEEK}-1.json is missing`) + RESTORE,
+      () => INCOMPLETE(`state/${WEEK}/${WEEK}-1.json is missing`) + RESTORE(`state/${WEEK}/${WEEK}-1.json`),
     ],
     [
       'the key of an episode without its file',
       lose(`state/${WEEK}/${WEEK}-1.json`),
       B,
-      () => INCOMPLETE(`state/${WEEK}/${WEEK}-1.json is missing: key "b" made ${WEEK}-1`) + RESTORE,
+      () =>
+        INCOMPLETE(`state/${WEEK}/${WEEK}-1.json is missing: key "b" made ${WEEK}-1`) +
+        RESTORE(`state/${WEEK}/${WEEK}-1.json`),
     ],
     [
       'an episode without its file, when it is shown',
       lose(`state/${WEEK}/${WEEK}-1.json`),
       ['show', `${WEEK}-1`],
-      () => INCOMPLETE(`state/${WEEK}/${WEEK}-1.json is missing`) + RESTORE,
+      () => INCOMPLETE(`state/${WEEK}/${WEEK}-1.json is missing`) + RESTORE(`state/${WEEK}/${WEEK}-1.json`),
     ],
     [
       'episodes without an index',
       lose(`state/${WEEK}/week.json`),
       NEW,
-      () => INCOMPLETE(`${WEEK}-0 is on record, and state/${WEEK}/week.json does not know it`) + RESTORE,
+      () => INCOMPLETE(`state/${WEEK}/week.json is missing: ${WEEK} has had episodes`) + RESTORE_WEEK(WEEK),
     ],
     [
       'a week that is gone as a whole',
       lose(`state/${WEEK}`),
       NEW,
-      () => INCOMPLETE(`state/${WEEK}/week.json is missing: ${WEEK} has had episodes`) + RESTORE,
+      () => INCOMPLETE(`state/${WEEK}/week.json is missing: ${WEEK} has had episodes`) + RESTORE_WEEK(WEEK),
     ],
     [
       'a key of a week that is gone as a whole',
       lose(`state/${WEEK}`),
       B,
-      () => INCOMPLETE(`state/${WEEK}/week.json is missing: key "b" made ${WEEK}-1`) + RESTORE,
+      () => INCOMPLETE(`state/${WEEK}/week.json is missing: key "b" made ${WEEK}-1`) + RESTORE_WEEK(WEEK),
     ],
     [
       'a week that came from another ledger',
@@ -206,9 +217,16 @@ describe('a ledger that does not agree with itself creates nothing', () => {
         );
       },
       ['allocate', '--key', 'new', '--week', '2026-W30'],
-      () => INCOMPLETE('state/2026-W30/week.json is there, and state/ledger.json does not know that week') + RESTORE,
+      () =>
+        INCOMPLETE('state/2026-W30/week.json is there, and state/ledger.json does not know that week') +
+        RESTORE('state/ledger.json'),
     ],
-    ['no ledger.json', lose('state/ledger.json'), NEW, () => INCOMPLETE('state/ledger.json is missing') + RESTORE],
+    [
+      'no ledger.json',
+      lose('state/ledger.json'),
+      NEW,
+      () => INCOMPLETE('state/ledger.json is missing') + RESTORE('state/ledger.json'),
+    ],
     [
       'a directory in the place of the next episode',
       make(`episodes/${WEEK}-3`),
@@ -235,7 +253,9 @@ describe('a ledger that does not agree with itself creates nothing', () => {
       'a history of a week without records',
       (root) => writeFileSync(join(root, 'history/2026-W30.json'), JSON.stringify(HISTORY)),
       ['allocate', '--key', 'new', '--week', '2026-W30'],
-      () => INCOMPLETE('2026-W30-0 is on record, and state/2026-W30/week.json does not know it') + RESTORE,
+      () =>
+        INCOMPLETE('state/2026-W30/week.json is missing: 2026-W30-0 is in history/2026-W30.json') +
+        RESTORE_WEEK('2026-W30'),
     ],
     [
       'episodes/ without state/',
@@ -245,13 +265,13 @@ describe('a ledger that does not agree with itself creates nothing', () => {
         make(`episodes/${WEEK}-0`)(root);
       },
       NEW,
-      () => INCOMPLETE(`episodes/${WEEK}-0 is there and state/ is empty`) + RESTORE,
+      () => INCOMPLETE(`episodes/${WEEK}-0 is there and state/ is empty`) + WITHOUT_STATE(`episodes/${WEEK}-0`),
     ],
     [
       'history/ without state/, for init too',
       lose('state'),
       ['init', '--time-zone', 'UTC'],
-      () => INCOMPLETE('history/2026-W31.json is there and state/ is empty') + RESTORE,
+      () => INCOMPLETE('history/2026-W31.json is there and state/ is empty') + WITHOUT_STATE('history/2026-W31.json'),
     ],
   ])('%s', async (_, change, args, text) => {
     const root = await copy();
@@ -260,6 +280,12 @@ describe('a ledger that does not agree with itself creates nothing', () => {
     const ran = await run(root, args);
     expect(ran.stderr).toBe(text());
     expect(ran).toMatchObject({ code: 65, stdout: '' });
+    const doctor = await run(root, ['doctor', '--json']);
+    const [, fix] = ran.stderr.split('\n');
+    expect([doctor.code, (doctor.json.diagnoses as Diagnosis[]).map((one) => `  ${one.fix}`)]).toEqual([
+      65,
+      expect.arrayContaining([fix]),
+    ]);
     expect(picture(root)).toEqual(before);
   });
 
@@ -274,7 +300,7 @@ describe('a ledger that does not agree with itself creates nothing', () => {
       stdout: '',
       stderr:
         `episode: key "b" is recorded for ${WEEK}-1 and ${WEEK}-2 in ${WEEK} [KEY_ON_SEVERAL_EPISODES]\n` +
-        '  nothing was created; put state/ back from a backup\n' +
+        `  nothing was created; put state/ and history/ back from one backup: ${RESTORE_STATE}` +
         `  episode show ${WEEK}-1\n` +
         `  episode show ${WEEK}-2\n`,
     });
@@ -290,7 +316,7 @@ describe('a ledger that does not agree with itself creates nothing', () => {
 describe('a ledger without its commits', () => {
   const GONE =
     'episode: the ledger is damaged at state/commits: records are there, and no commit is [LEDGER_DAMAGED]\n' +
-    '  nothing was changed; put state/ back from a backup\n' +
+    `  nothing was changed; put state/ and history/ back from one backup: ${RESTORE_STATE}` +
     '  episode doctor  # names every damaged record\n';
 
   it.each([

@@ -2,14 +2,16 @@ import { resolve } from 'node:path';
 import { type AllocateRequest, allocate } from '../../allocate.ts';
 import { weekAt } from '../../clock.ts';
 import { checkZones, readPlan, refusalOfPlan } from '../../config.ts';
-import { EpisodeError, unstableKey, usage } from '../../errors.ts';
+import { EpisodeError, keyHasTwin, unstableKey, usage } from '../../errors.ts';
 import type { Config, Schedule } from '../../model/config.ts';
 import { nearestName } from '../../model/issues.ts';
 import type { Plan } from '../../model/plan.ts';
 import { isCalendarDate, weekOfDate } from '../../model/week.ts';
+import { ancestors } from '../../process-identity.ts';
 import type { DerivedSlot, NamedSchedule } from '../../schedulers/slot.ts';
 import type { Context } from '../context.ts';
 import { instant, text, week } from '../options.ts';
+import { statement } from '../statement.ts';
 import type { Verb } from '../verbs.ts';
 
 const LONGEST_KEY = 512;
@@ -57,7 +59,7 @@ async function readRequest(context: Context, options: Record<string, unknown>): 
     week: week(options),
     slot: readSlot(text(options, 'slot')),
     plan: await readGivenPlan(context, text(options, 'plan')),
-    keyIsStable: text(options, 'keyIsStable'),
+    keyIsStable: text(options, 'keyIsStable') === null ? null : statement(options, 'keyIsStable'),
     issuedAt: issuedAt === null ? null : rfc3339(instant(issuedAt, '--issued-at')),
   };
   return schedule === null
@@ -123,13 +125,15 @@ async function weekAtOrRefuse(now: number, config: Config): Promise<string> {
 }
 
 async function refusalOf(key: string, { keyIsStable }: Asked, context: Context): Promise<EpisodeError | null> {
+  const { twinOf, whyUnstable } = await import('../../schedulers/unstable.ts');
+  const twin = twinOf(key);
+  if (twin !== null) return keyHasTwin(key, twin);
   if (keyIsStable !== null) return null;
-  const { whyUnstable } = await import('../../schedulers/unstable.ts');
-  const why = whyUnstable(key, context.env, context.port.now());
+  const why = whyUnstable(key, context.env, context.port.now(), ancestors);
   return why === null ? null : unstableKey(key, why);
 }
 
-const refusalOfGiven = ({ plan }: Asked, config: Config): EpisodeError | null =>
+const refusalOfGiven = async ({ plan }: Asked, config: Config): Promise<EpisodeError | null> =>
   plan && refusalOfPlan(plan.plan, plan.name, config);
 
 async function scheduled(context: Context, config: Config, name: string, asked: Asked): Promise<AllocateRequest> {
@@ -150,7 +154,8 @@ async function scheduled(context: Context, config: Config, name: string, asked: 
     slot: derived.slot,
     timeZone: named.zone,
     schedulePlan: plan?.plan ?? null,
-    refuseNew: () => contradiction(asked, derived.week) ?? refusalOfGiven(asked, config) ?? plan?.refusal ?? null,
+    refuseNew: async () =>
+      contradiction(asked, derived.week) ?? (await refusalOfGiven(asked, config)) ?? (await plan?.refusal()) ?? null,
   };
 }
 
@@ -184,13 +189,13 @@ async function planOfSchedule(
   { port, root }: Context,
   config: Config,
   path: string,
-): Promise<{ plan: Plan | null; refusal: EpisodeError | null }> {
+): Promise<{ plan: Plan | null; refusal: () => Promise<EpisodeError | null> }> {
   try {
     const plan = await readPlan(port.disk, `${root()}/${path}`, path);
-    return { plan, refusal: refusalOfPlan(plan, path, config) };
+    return { plan, refusal: () => refusalOfPlan(plan, path, config) };
   } catch (error) {
     if (!(error instanceof EpisodeError)) throw error;
-    return { plan: null, refusal: error };
+    return { plan: null, refusal: async () => error };
   }
 }
 

@@ -1,5 +1,6 @@
 import { close } from '../../close.ts';
-import { episode, required, text } from '../options.ts';
+import { episode, text } from '../options.ts';
+import { statement } from '../statement.ts';
 import type { Verb } from '../verbs.ts';
 
 export const verb: Verb = {
@@ -13,7 +14,7 @@ export const verb: Verb = {
   exits: [11, 64, 65, 66, 75, 77],
   async run(context, { args, options }) {
     const id = episode(args[0]);
-    const said = { reason: required(options, 'reason'), by: text(options, 'by') ?? context.port.user };
+    const said = { reason: statement(options, 'reason'), by: text(options, 'by') ?? context.port.user };
     const { episode_id, status, closed } = await close({ store: context.writing(), port: context.port }, id, said);
     return { document: { episode_id, status, closed }, text: `${id}  closed: ${closed!.reason}\n`, committed: true };
   },

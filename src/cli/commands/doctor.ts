@@ -5,6 +5,7 @@ import type { Diagnosis } from '../../doctor/diagnosis.ts';
 import { doctor } from '../../doctor.ts';
 import { EpisodeError, isErrno, mostImportant } from '../../errors.ts';
 import type { Config } from '../../model/config.ts';
+import { LOCK_STALE_MS } from '../../store/file/lock.ts';
 import type { Context } from '../context.ts';
 import { table } from '../render.ts';
 import type { Verb } from '../verbs.ts';
@@ -25,6 +26,7 @@ export const verb: Verb = {
       uid: process.geteuid?.() ?? null,
       findFfmpeg: () => findFfmpeg(context.env),
       isOnPath: (program) => isOnPath(program, context.env.PATH ?? ''),
+      lockStaleMs: LOCK_STALE_MS,
       fileSystem: (path) => statfs(path),
       checkSchedule(name, { schedules, time_zone }) {
         const schedule = schedules[name]!;

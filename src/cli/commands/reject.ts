@@ -1,7 +1,8 @@
 import { usage } from '../../errors.ts';
 import { reject } from '../../reject.ts';
-import { episode, required, step, text } from '../options.ts';
+import { episode, step, text } from '../options.ts';
 import { paidAnswer } from '../paid.ts';
+import { statement } from '../statement.ts';
 import type { Verb } from '../verbs.ts';
 
 export const verb: Verb = {
@@ -19,15 +20,15 @@ export const verb: Verb = {
     const id = episode(args[0]);
     const rejected = step(options);
     if (rejected === null) throw usage('--step is missing', '--step', 'episode reject --help');
-    const config = await context.config();
     const dryRun = options.dryRun === true;
-    const store = dryRun ? context.reading() : context.writing();
     const said = {
       step: rejected,
-      reason: required(options, 'reason'),
+      reason: statement(options, 'reason'),
       by: text(options, 'by') ?? context.port.user,
       dryRun,
     };
+    const config = await context.config();
+    const store = dryRun ? context.reading() : context.writing();
     return paidAnswer(await reject({ store, port: context.port, config }, id, said));
   },
 };

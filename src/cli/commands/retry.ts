@@ -1,7 +1,8 @@
 import { usage } from '../../errors.ts';
 import { planRetry, retry } from '../../retry.ts';
-import { episode, required, step } from '../options.ts';
+import { episode, step } from '../options.ts';
 import { definePaid, PAID_EXITS, paidAnswer, paidOptions, previewAnswer } from '../paid.ts';
+import { statement } from '../statement.ts';
 import type { Verb } from '../verbs.ts';
 
 export const verb: Verb = {
@@ -20,7 +21,7 @@ export const verb: Verb = {
     const id = episode(args[0]);
     const retried = step(options);
     if (retried === null) throw usage('--step is missing', '--step', 'episode retry --help');
-    const wanted = { ...paidOptions(options), step: retried, reason: required(options, 'reason') };
+    const wanted = { ...paidOptions(options), step: retried, reason: statement(options, 'reason') };
     const services = await context.spending();
     if (options.dryRun) return previewAnswer(services, await planRetry(services, id, wanted));
     return paidAnswer(await retry(services, id, wanted));

@@ -1,7 +1,8 @@
 import { usage } from '../../errors.ts';
 import { type SettleForm, settle } from '../../settle.ts';
-import { episode, required, step, text } from '../options.ts';
+import { episode, step, text } from '../options.ts';
 import { paidAnswer } from '../paid.ts';
+import { reference, statement } from '../statement.ts';
 import type { Verb } from '../verbs.ts';
 
 export const verb: Verb = {
@@ -9,7 +10,10 @@ export const verb: Verb = {
     command
       .argument('<id>', 'the episode')
       .option('--step <step>', 'the held step')
-      .option('--accepted <ref>', 'it is at the provider, under this reference')
+      .option(
+        '--accepted <ref>',
+        'it is at the provider, under this reference; also another one, if the first was wrong',
+      )
       .option('--not-accepted', 'it surely is not there; the step is ready again')
       .option('--write-off', 'it cannot be known; its cost stays possible, and retry may pay again')
       .option('--evidence <text>', 'how you know; recorded')
@@ -27,7 +31,7 @@ export const verb: Verb = {
     if (settled === null) throw usage('--step is missing', '--step', 'episode settle --help');
     const said = {
       ...formOf(options),
-      evidence: required(options, 'evidence'),
+      evidence: statement(options, 'evidence'),
       by: text(options, 'by') ?? context.port.user,
     };
     const config = await context.config();
@@ -38,7 +42,7 @@ export const verb: Verb = {
 function formOf(options: Record<string, unknown>): SettleForm {
   const ref = text(options, 'accepted');
   const forms: SettleForm[] = [
-    ...(ref === null ? [] : [{ form: 'accepted' as const, ref }]),
+    ...(ref === null ? [] : [{ form: 'accepted' as const, ref: reference(ref) }]),
     ...(options.notAccepted === true ? [{ form: 'not_accepted' as const }] : []),
     ...(options.writeOff === true ? [{ form: 'write_off' as const }] : []),
   ];

@@ -1,12 +1,11 @@
-import { waysOut } from '../../errors.ts';
 import { BUILT_IN, type Config } from '../../model/config.ts';
 import type { Attempt } from '../../model/episode.ts';
 import { needsOf } from '../../model/plan.ts';
-import { type StepView, viewSteps } from '../../model/status.ts';
+import { isHeld, type StepView, viewSteps } from '../../model/status.ts';
 import { deliverablesOf } from '../../next.ts';
 import { totals } from '../../record.ts';
 import { type Shown, show } from '../../show.ts';
-import { whyUnknown } from '../../spend/ends.ts';
+import { settledBy, waysOutOf, whyUnknown } from '../../spend/ends.ts';
 import { episode } from '../options.ts';
 import { oneLine } from '../printable.ts';
 import { money, price, span, table } from '../render.ts';
@@ -57,27 +56,38 @@ async function showText(shown: Shown, config: Config, now: number): Promise<stri
   return `${lines.join('\n')}\n`;
 }
 
-function holdLines(shown: Shown, { id, last, state, writtenOff }: StepView): string[] {
-  if (state !== 'unknown' || writtenOff) return [];
-  const ways = waysOut(shown.episode_id, id, last!.provider);
+function holdLines(shown: Shown, view: StepView): string[] {
+  if (!isHeld(view)) return [];
+  const ways = waysOutOf(shown.episode_id, view.id, view.last!);
   const width = Math.max(...ways.map(({ command }) => command.length));
   return [
-    `${last!.provider} may have made and charged ${id}. Nothing is sent again until one of these:`,
+    `${whatIsHeld(view)}. Nothing is sent again until one of these:`,
     ...ways.map(({ command, means }) => `  ${command.padEnd(width)}  # ${means}`),
   ];
 }
 
+function whatIsHeld({ id, last, state }: StepView): string {
+  const { provider, ref } = last!;
+  if (state === 'unknown') return `${provider} may have made and charged ${id}`;
+  const by = settledBy(last!);
+  return by === null
+    ? `${provider} accepted ${id} and no longer has it`
+    : `${provider} does not have ${ref}, which ${oneLine(by)} gave for ${id}`;
+}
+
 /** What is to be done beside the ways out of holds, which stand there with what they mean. */
 function restOfNext(shown: Shown): string[] {
-  const said = new Set(shown.holds.flatMap((hold) => (hold.what === 'unknown' ? hold.commands : [])));
+  const said = new Set(shown.holds.flatMap((hold) => (hold.what === 'approval' ? [] : hold.commands)));
   return shown.next.filter((command) => !said.has(command));
 }
 
-/** `ok` and `UNKNOWN` are what an eye looks for at 23:40; the rest is called what it is. */
-function stateWord({ state, gate, writtenOff }: StepView): string {
+/** `ok` and what is held are what an eye looks for at 23:40; the rest is called what it is. */
+function stateWord(view: StepView): string {
+  const { state, gate, writtenOff } = view;
   if (writtenOff) return 'written off';
+  if (isHeld(view)) return state === 'unknown' ? 'UNKNOWN' : 'LOST';
   if (state === 'succeeded') return gate === 'waiting' ? 'review' : 'ok';
-  return state === 'unknown' ? 'UNKNOWN' : state;
+  return state;
 }
 
 /** All that was or may be charged for the step, earlier takes included. */
@@ -111,8 +121,11 @@ function endOf(shown: Shown, view: StepView, last: Attempt, zone: string, now: n
     case 'canceled':
       return last.remote?.reason ?? last.outcome?.message ?? last.outcome?.reason ?? '';
     case 'accepted':
-    case 'running':
-      return `ref ${last.ref}, ${last.remote?.state ?? 'accepted'} since ${minute(last.remote?.at ?? last.outcome?.at ?? last.claim.at, zone)}`;
+    case 'running': {
+      const since = last.remote?.at ?? last.outcome?.at ?? last.claim.at;
+      const held = isHeld(view) ? `; held ${span(now - Date.parse(since))}` : '';
+      return `ref ${last.ref}, ${last.remote?.state ?? 'accepted'} since ${minute(since, zone)}${held}`;
+    }
     case 'claimed':
     case 'sending':
       return `by pid ${last.claim.owner.pid} on ${last.claim.owner.host} since ${clock(last.claim.at, zone)}`;

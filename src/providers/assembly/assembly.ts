@@ -1,15 +1,15 @@
 import { join } from 'node:path';
+import * as z from 'zod/mini';
 import { EpisodeError } from '../../errors.ts';
 import type { Ffmpeg } from '../../media/ffmpeg.ts';
 import { filmOutput, render, stillOutput } from '../../media/render.ts';
 import { mediaInput, verifyMedia } from '../../media/verify.ts';
 import { inWorkshop } from '../../media/workshop.ts';
-import { parseParams } from '../params.ts';
 import type { Provider } from '../provider.ts';
 import { createPureProvider } from '../pure.ts';
 import { type Clip, checkUnchanged, openClip } from './clips.ts';
 import { filmGraph } from './graph.ts';
-import { AssemblyParams } from './params.ts';
+import { ASSEMBLY_KINDS, AssemblyParams, faultsOfAssembly } from './params.ts';
 import { type FilmPlan, planFilm } from './plan.ts';
 
 const FILM = 'film.mp4';
@@ -28,9 +28,10 @@ export function createAssemblyProvider({ name, ffmpeg }: { name: string; ffmpeg:
   return createPureProvider({
     name,
     type: 'assembly',
-    kinds: ['video'],
+    kinds: ASSEMBLY_KINDS,
+    faults: (wanted) => faultsOfAssembly(name, wanted),
     async make({ inputs, params, output_dir }, progress, signal) {
-      const wanted = parseParams(AssemblyParams, params);
+      const wanted = z.parse(AssemblyParams, params);
       const clips: Clip[] = [];
       for (const input of inputs) {
         clips.push(await openClip(ffmpeg, input, signal));

@@ -1,6 +1,6 @@
 import { Refused } from '../pure.ts';
 import type { Clip } from './clips.ts';
-import type { AssemblyParams } from './params.ts';
+import { type AssemblyParams, COVER, NO_PICTURE } from './params.ts';
 
 /** What the film will be, frame by frame, before anything is rendered. */
 export interface FilmPlan {
@@ -21,7 +21,6 @@ export interface Shot {
   frames: number;
 }
 
-const COVER = 'cover';
 const DEFAULT_FPS = 30;
 /** Rates that a film takes over from its first clip: a slide show or a screen recording says nothing about the others. */
 const OWN_FPS = { min: 10, max: 60 };
@@ -43,7 +42,7 @@ export function planFilm(clips: readonly Clip[], params: AssemblyParams): FilmPl
     return { clip, frames: Math.max(1, Math.round(seconds * fps)) };
   });
   const last = shots.at(-1);
-  if (!last) throw new Refused('there is no picture among the inputs: a film needs a video or an image');
+  if (!last) throw new Refused(NO_PICTURE);
   const spoken = narration.reduce((sum, clip) => sum + clip.media.duration_seconds, 0);
   last.frames += Math.max(0, Math.ceil(spoken * fps) - total(shots));
 
@@ -63,7 +62,6 @@ function planCover(clip: Clip | undefined, { cover }: AssemblyParams, seconds: n
     if (atSeconds < seconds) return { atSeconds };
     throw new Refused(`params: cover.at_seconds: ${atSeconds} is past the end of the film (${seconds.toFixed(2)} s)`);
   }
-  if (cover) throw new Refused(`params: cover: the input named ${COVER} is the cover already`);
   if (clip.media.kind !== 'image') {
     throw new Refused(`input ${COVER}: ${clip.path} is ${clip.media.kind}, not an image`);
   }

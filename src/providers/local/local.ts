@@ -1,14 +1,14 @@
 import { join } from 'node:path';
+import * as z from 'zod/mini';
 import { EpisodeError } from '../../errors.ts';
 import type { Ffmpeg } from '../../media/ffmpeg.ts';
 import { render } from '../../media/render.ts';
 import { verifyMedia } from '../../media/verify.ts';
 import { inWorkshop } from '../../media/workshop.ts';
-import { parseParams } from '../params.ts';
 import type { Provider, Submission } from '../provider.ts';
-import { createPureProvider, Refused } from '../pure.ts';
+import { createPureProvider } from '../pure.ts';
 import { captionFilter } from './caption.ts';
-import { FilmParams, PictureParams, SoundParams } from './params.ts';
+import { FilmParams, faultsOfLocal, LOCAL_KINDS, PictureParams, SoundParams } from './params.ts';
 import { film, type Recipe, sound, still } from './recipe.ts';
 import { speak, type Voice } from './voice.ts';
 
@@ -33,9 +33,9 @@ export function createLocalProvider(dependencies: LocalDependencies): Provider {
   return createPureProvider({
     name,
     type: 'local',
-    kinds: ['video', 'image', 'audio'],
+    kinds: LOCAL_KINDS,
+    faults: (wanted) => faultsOfLocal(name, wanted),
     make(submission, tell, signal) {
-      if (submission.inputs.length > 0) throw new Refused(`${name} takes no inputs; "needs" puts steps in order`);
       return inWorkshop(submission.output_dir, async (directory) => {
         const recipe = await choose(dependencies, submission, directory, signal);
         const progress = { seconds: recipe.seconds, tell };
@@ -59,14 +59,14 @@ async function choose(
     voice?.trim() ? speak(ffmpeg, voice, { directory, path, signal, onNote }) : null;
 
   if (kind === 'image') {
-    const picture = parseParams(PictureParams, params);
+    const picture = z.parse(PictureParams, params);
     return still(picture, await draw(picture));
   }
   if (kind === 'audio') {
-    const wanted = parseParams(SoundParams, params);
+    const wanted = z.parse(SoundParams, params);
     return sound(wanted, await say(wanted));
   }
-  const wanted = parseParams(FilmParams, params);
+  const wanted = z.parse(FilmParams, params);
   return film(wanted, await draw(wanted), await say(wanted));
 }
 

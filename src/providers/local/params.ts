@@ -1,5 +1,5 @@
 import * as z from 'zod/mini';
-import { framesPerSecond, pixels } from '../params.ts';
+import { faultsOfParams, framesPerSecond, pixels, type Wanted } from '../params.ts';
 
 const text = z.string().check(z.maxLength(4000));
 const seconds = z.number().check(z.gte(0.1), z.lte(3600));
@@ -31,3 +31,13 @@ export type SoundParams = z.infer<typeof SoundParams>;
 
 export const FilmParams = z.strictObject({ ...picture, ...sound, fps: z._default(framesPerSecond, 25) });
 export type FilmParams = z.infer<typeof FilmParams>;
+
+const OF_KIND = { video: FilmParams, image: PictureParams, audio: SoundParams };
+export const LOCAL_KINDS = Object.keys(OF_KIND);
+
+/** Why a provider of type `local` can never make this, whatever the machine; empty when it can. */
+export function faultsOfLocal(name: string, { kind, params, inputs }: Wanted): string[] {
+  if (!Object.hasOwn(OF_KIND, kind)) return [`${name} makes ${LOCAL_KINDS.join(', ')}, not ${kind}`];
+  const tooMuch = inputs.length > 0 ? [`${name} takes no inputs; "needs" puts steps in order`] : [];
+  return [...tooMuch, ...faultsOfParams(OF_KIND[kind as keyof typeof OF_KIND], params)];
+}

@@ -32,7 +32,11 @@ async function orphan(disk: Disk, root: string): Promise<string | null> {
 export async function whyNoLedger(disk: Disk, root: string): Promise<EpisodeError> {
   if (!(await isUntouched(disk, root))) return ledgerDamaged(COMMITS, 'records are there, and no commit is');
   const found = await orphan(disk, root);
-  if (found !== null) return ledgerIncomplete(found, `${found} is there and state/ is empty`);
+  if (found !== null) {
+    const back = `put state/ back from the backup that belongs to ${found}: cp -Rp BACKUP/state .`;
+    const away = `or, if ${found} is not of this show: mv ${found} ELSEWHERE`;
+    return ledgerIncomplete(found, `${found} is there and state/ is empty`, back, away);
+  }
   return new EpisodeError('NOT_INITIALISED', `${root} has no ledger yet`, {
     subject: 'state/',
     hints: ['episode init --time-zone ZONE'],

@@ -88,9 +88,10 @@ async function stage(
     const commit: Commit = { format: 1, number, tx: port.random(16), at, prev: head.tx, changes };
     const file = await put(Buffer.from(format(commit)));
     // Before the commit, so that whoever finds it can rely on the directories it needs.
-    for (const directory of new Set(changes.map(({ target }) => directoryOf(target)))) {
-      await directoryInPlace(disk, root, directory);
-      await syncDirectory(disk, directory.includes('/') ? `${root}/${directoryOf(directory)}` : root);
+    const directories = new Set(changes.map(({ target }) => directoryOf(target)));
+    for (const directory of directories) await directoryInPlace(disk, root, directory);
+    for (const parent of new Set([...directories].map((directory) => parentOf(root, directory)))) {
+      await syncDirectory(disk, parent);
     }
     await syncDirectory(disk, `${root}/${STAGING}`);
     return { commit, file, files };
@@ -103,12 +104,16 @@ async function stage(
   }
 }
 
+/** The directory that holds the name of one of the show's. */
+const parentOf = (root: string, directory: string): string =>
+  directory.includes('/') ? `${root}/${directoryOf(directory)}` : root;
+
 /** A link in the place of one of our directories would lead writes out of the show. */
 export async function directoryInPlace(disk: Disk, root: string, directory: string): Promise<boolean> {
-  if (await ensureDirectory(disk, `${root}/${directory}`)) return true;
   const type = (await disk.lstat(`${root}/${directory}`))?.type;
-  if (type !== 'directory') throw ledgerDamaged(directory, `it is a ${type ?? 'name'} and must be a directory`);
-  return false;
+  if (type === 'directory') return false;
+  if (type !== undefined) throw ledgerDamaged(directory, `it is a ${type} and must be a directory`);
+  return (await ensureDirectory(disk, `${root}/${directory}`)) || (await directoryInPlace(disk, root, directory));
 }
 
 /**
@@ -120,7 +125,7 @@ export async function rollForward(disk: Disk, root: string, commit: Commit): Pro
   for (const change of commit.changes) {
     const directory = directoryOf(change.target);
     if (!directories.has(directory) && (await directoryInPlace(disk, root, directory))) {
-      await syncDirectory(disk, directory.includes('/') ? `${root}/${directoryOf(directory)}` : root);
+      await syncDirectory(disk, parentOf(root, directory));
     }
     directories.add(directory);
     if (!(await place(disk, root, change))) return change.target;

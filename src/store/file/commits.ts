@@ -1,6 +1,6 @@
 import * as z from 'zod/mini';
 import { namesIn } from '../../durable.ts';
-import { ledgerBusy, ledgerDamaged, recordDamaged } from '../../errors.ts';
+import { ledgerBusy, ledgerDamaged, recordDamaged, restoring } from '../../errors.ts';
 import { readBytes, readRecord } from '../../json/record.ts';
 import { describeIssues } from '../../model/issues.ts';
 import { sha256, timestamp } from '../../model/scalars.ts';
@@ -41,31 +41,35 @@ const WAIT_MS = { least: 1, most: 40 };
  * Throws `LEDGER_BUSY` (75) when it never stood still, `LEDGER_DAMAGED` (65) when it stood still and stayed invalid.
  */
 export async function findHead(port: Port, root: string): Promise<Commit | undefined> {
-  let before = '';
+  let before = { fault: '', lost: '' };
   let still = 0;
   for (let look = 0; look < LOOKS; look += 1) {
     const numbers = await commitNumbers(port, root);
     if (numbers.length === 0) return undefined;
     const highest = Math.max(...numbers);
     const seen = await lookAt(port, root, highest);
-    if (seen.head) return seen.head;
-    still = seen.state === before ? still + 1 : 0;
-    before = seen.state;
+    if ('number' in seen) return seen;
+    still = seen.fault === before.fault ? still + 1 : 0;
+    before = seen;
     await port.sleep(Math.min(WAIT_MS.least * 2 ** look, WAIT_MS.most));
   }
-  if (still >= LOOKS / 2) throw ledgerDamaged(commitPath(Math.max(...(await commitNumbers(port, root)), 0)), before);
+  if (still >= LOOKS / 2) {
+    const file = commitPath(Math.max(...(await commitNumbers(port, root)), 0));
+    throw ledgerDamaged(file, before.fault, restoring(before.lost));
+  }
   throw ledgerBusy();
 }
 
-async function lookAt(port: Port, root: string, highest: number): Promise<{ head?: Commit; state: string }> {
+/** The commit `highest` if it is the head, else why it is none, and the file that would make it one. */
+async function lookAt(port: Port, root: string, highest: number): Promise<Commit | { fault: string; lost: string }> {
+  const file = commitPath(highest);
   const head = await readCommit(port, root, highest);
-  if (!head) return { state: `commit ${highest} is listed and cannot be opened` };
-  if (highest === 0) return { head, state: '' };
+  if (!head) return { fault: `commit ${highest} is listed and cannot be opened`, lost: file };
+  if (highest === 0) return head;
   const previous = await readCommit(port, root, highest - 1);
-  if (previous?.tx === head.prev) return { head, state: '' };
-  return {
-    state: previous ? `its prev is not the tx of ${commitPath(highest - 1)}` : `${commitPath(highest - 1)} is missing`,
-  };
+  if (previous?.tx === head.prev) return head;
+  const before = commitPath(highest - 1);
+  return { fault: previous ? `its prev is not the tx of ${before}` : `${before} is missing`, lost: before };
 }
 
 export async function commitNumbers(port: Port, root: string): Promise<number[]> {

@@ -35,7 +35,7 @@ export function createFileStore(port: Port, root: string): Store {
     view: (read) => look(port, root, read, 'one instant'),
     browse: (read) => look(port, root, read, 'each document'),
     async salvage(read) {
-      const damage = await damageOf(() => presentHead(port, root));
+      const damage = await damageOf(() => soundHead(port, root));
       if (damage) return read(new Snapshot(port, root, NO_HEAD), damage);
       return look(port, root, (view) => read(view, null), 'each document');
     },
@@ -80,6 +80,21 @@ async function presentHead(port: Port, root: string): Promise<Commit> {
   throw why;
 }
 
+/** Loaded when something is wrong: what allocates reads none of it. */
+const whyTorn = async (port: Port, root: string, head: Commit, file: string): Promise<EpisodeError> =>
+  (await import('./torn.ts')).whyTorn(port, root, head, file);
+
+/** The head, if every document that it names is as it says. Throws `LEDGER_DAMAGED` (65) about the first that is not. */
+async function soundHead(port: Port, root: string): Promise<Commit> {
+  for (let attempt = 0; attempt < LOOKS; attempt += 1) {
+    const head = await presentHead(port, root);
+    const [torn] = await new Snapshot(port, root, head).torn();
+    if (torn === undefined) return head;
+    if (await isStill(port, root, head)) throw await whyTorn(port, root, head, torn);
+  }
+  throw ledgerBusy();
+}
+
 /** Steps 2 to 7, again from 2 whenever another writer got in between. */
 async function rounds<T>(
   port: Port,
@@ -98,7 +113,7 @@ async function rounds<T>(
       if (!(await isStill(port, root, head))) continue;
       // True of the newest state, so no doubt is left: an earlier commit of ours would have been found in it.
       doubt.since = null;
-      return answerOf(decided);
+      return await answerOf(port, root, head, decided);
     }
     if (lock.lost.aborted) throw lockLost();
     const published = await publish(port, root, head, written);
@@ -117,7 +132,7 @@ async function headInPlace(port: Port, root: string): Promise<Commit | null> {
     await syncDirectory(port.disk, `${root}/${COMMITS}`);
     const torn = await rollForward(port.disk, root, head);
     if (torn === null) return head;
-    if (await isStill(port, root, head)) throw tornHead(torn);
+    if (await isStill(port, root, head)) throw await whyTorn(port, root, head, torn);
     return null;
   } catch (error) {
     // Tidied away between the listing and the fsync: there is a newer head.
@@ -125,8 +140,6 @@ async function headInPlace(port: Port, root: string): Promise<Commit | null> {
     throw asEpisodeError(error, file);
   }
 }
-
-const tornHead = (file: string): EpisodeError => ledgerDamaged(file, 'it is not what the newest commit says');
 
 const isStill = async (port: Port, root: string, head: Commit): Promise<boolean> => {
   const now = await findHead(port, root);
@@ -143,9 +156,9 @@ async function settle<T>(work: () => Promise<T>): Promise<Settled<T>> {
   }
 }
 
-function answerOf<T>(settled: Settled<T>): T {
+async function answerOf<T>(port: Port, root: string, head: Commit, settled: Settled<T>): Promise<T> {
   if ('value' in settled) return settled.value;
-  throw settled.error instanceof Torn ? tornHead(settled.error.file) : settled.error;
+  throw settled.error instanceof Torn ? await whyTorn(port, root, head, settled.error.file) : settled.error;
 }
 
 const LOOKS = 50;
@@ -161,7 +174,7 @@ async function look<T>(
     await syncWherePossible(port, `${root}/${COMMITS}`);
     const seen = await settle(() => read(new Snapshot(port, root, head)));
     const whole = consistent === 'each document' && !('error' in seen && seen.error instanceof Torn);
-    if (whole || (await isStill(port, root, head))) return answerOf(seen);
+    if (whole || (await isStill(port, root, head))) return answerOf(port, root, head, seen);
   }
   throw ledgerBusy();
 }
@@ -177,7 +190,7 @@ async function syncWherePossible(port: Port, directory: string): Promise<void> {
 }
 
 /** Of a show whose newest transaction cannot be read: every document is where it was last put. */
-const NO_HEAD: Commit = { format: 1, number: 0, tx: '', at: new Date(0).toISOString(), prev: null, changes: [] };
+const NO_HEAD: Commit = { format: 1, number: 0, tx: '', at: '1970-01-01T00:00:00.000Z', prev: null, changes: [] };
 
 async function damageOf(look: () => Promise<unknown>): Promise<EpisodeError | null> {
   try {
@@ -191,7 +204,7 @@ async function damageOf(look: () => Promise<unknown>): Promise<EpisodeError | nu
 
 async function inspectCommits(port: Port, root: string): Promise<EpisodeError[]> {
   const numbers = (await commitNumbers(port, root)).sort((a, b) => a - b);
-  const looks = [...numbers.map((number) => () => readCommit(port, root, number)), () => presentHead(port, root)];
+  const looks = [...numbers.map((number) => () => readCommit(port, root, number)), () => soundHead(port, root)];
   const found = new Map<string, EpisodeError>();
   for (const look of looks) {
     const damage = await damageOf(look);

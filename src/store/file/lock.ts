@@ -6,7 +6,7 @@ import type { HeldLock, ProcessIdentity } from '../../port.ts';
  * The pipeline lock: proper-lockfile on `state/lock`. It keeps order; that two writers never both commit is proved by
  * the numbered commit, because a stale takeover can leave two holders and a clock step can steal a living lock.
  */
-const STALE_MS = 10_000;
+export const LOCK_STALE_MS = 10_000;
 const REFRESH_MS = 2_500;
 const RETRY_MS = { least: 5, most: 200 };
 
@@ -30,7 +30,7 @@ interface Holder extends ProcessIdentity {
 export async function acquireLock(state: string, waitMs: number, context: LockContext): Promise<HeldLock> {
   const path = `${state}/lock`;
   const note = `${state}/lock.json`;
-  const lost = new AbortController();
+  const lost = { aborted: false };
   const own = { identity: null as string | null };
   const { lockSync } = await import('proper-lockfile');
   const started = performance.now();
@@ -39,10 +39,12 @@ export async function acquireLock(state: string, waitMs: number, context: LockCo
       const release = lockSync(state, {
         lockfilePath: path,
         realpath: false,
-        stale: STALE_MS,
+        stale: LOCK_STALE_MS,
         update: REFRESH_MS,
         retries: 0,
-        onCompromised: () => lost.abort(),
+        onCompromised: () => {
+          lost.aborted = true;
+        },
         fs: fsThatRemovesOnlyOurs(path, own),
       });
       own.identity = identityOf(path);
@@ -57,7 +59,7 @@ export async function acquireLock(state: string, waitMs: number, context: LockCo
         },
         context,
       );
-      return { lost: lost.signal, release: () => releaseQuietly(release, note, path, own) };
+      return { lost, release: () => releaseQuietly(release, note, path, own) };
     } catch (error) {
       if (!isErrno(error, 'ELOCKED', 'ENOENT', 'ENOTEMPTY', 'ENOTDIR')) throw asEpisodeError(error, 'state/lock');
       if (isErrno(error, 'ENOENT') && !fs.existsSync(state)) throw asEpisodeError(error, 'state/lock');

@@ -1,5 +1,5 @@
 import { weekOfEpisode } from '../../model/episode-id.ts';
-import type { Kind, Ref } from '../store.ts';
+import { type Kind, type Ref, ref } from '../store.ts';
 
 /** Where each document lies, relative to the show, with `/`. Refs are validated names: nothing here can leave the show. */
 export function pathOf(ref: Ref): string {
@@ -15,6 +15,18 @@ export function pathOf(ref: Ref): string {
     case 'history':
       return `history/${ref.id}.json`;
   }
+}
+
+/** The document that lies at `path`; `null` for what is none. */
+export function refOf(path: string): Ref | null {
+  if (path === pathOf(ref('ledger', ''))) return ref('ledger', '');
+  const week = /^state\/(\d{4}-W\d\d)\/week\.json$/.exec(path);
+  if (week) return ref('week', week[1]!);
+  for (const kind of ['episode', 'key', 'history'] as const) {
+    const id = LISTED[kind].name.exec(path.slice(path.lastIndexOf('/') + 1))?.[1];
+    if (id !== undefined && pathOf(ref(kind, id)) === path) return ref(kind, id);
+  }
+  return null;
 }
 
 export type ListedKind = Extract<Kind, 'week' | 'history' | 'episode' | 'key'>;

@@ -1,9 +1,10 @@
-import { namesIn } from '../../durable.ts';
+import { namesIn, statIn } from '../../durable.ts';
+import { EpisodeError } from '../../errors.ts';
 import { sha256 } from '../../fingerprint.ts';
 import { readBytes } from '../../json/record.ts';
 import type { Port } from '../../port.ts';
 import { decode } from '../codec.ts';
-import type { Documents, Kind, Ref, View } from '../store.ts';
+import { artifactsPath, type Documents, type Kind, type Ref, stampPath, type View } from '../store.ts';
 import { type Commit, stagedFile } from './commits.ts';
 import { LISTED, type ListedKind, pathOf } from './paths.ts';
 
@@ -69,6 +70,24 @@ export class Snapshot implements View {
       names.flatMap((entry) => name.exec(entry)?.[1] ?? []),
       changes,
     );
+  }
+
+  async artifactsOf(episodeId: string): Promise<string | null> {
+    return (await statIn(this.port.disk, this.root, stampPath(episodeId))) ? artifactsPath(episodeId) : null;
+  }
+
+  /** Documents that are not what the head says, by their files. What cannot be read at all is for `get` to say. */
+  async torn(): Promise<string[]> {
+    const torn: string[] = [];
+    for (const { target } of this.commit.changes) {
+      try {
+        await this.read(target);
+      } catch (error) {
+        if (error instanceof Torn) torn.push(target);
+        else if (!(error instanceof EpisodeError)) throw error;
+      }
+    }
+    return torn;
   }
 
   private async read(file: string): Promise<Buffer | undefined> {
