@@ -1,4 +1,3 @@
-import { clearAbandoned } from './abandoned.ts';
 import { artifactChanged, EpisodeError, episodeClosed, stepNotReady, usage } from './errors.ts';
 import { findStep, firstAttempts, type PaidOptions, readSpendable } from './generate.ts';
 import type { Attempt, Episode } from './model/episode.ts';
@@ -30,7 +29,6 @@ export async function approve(
 ): Promise<SpendAnswer> {
   const { takes, authority } = await planApproval(services, episodeId, options);
   await recordApproval(services, episodeId, takes, options.by);
-  await clearAbandoned(services, episodeId);
   return reportOf(await run(services, episodeId, authority), services.config.currency);
 }
 

@@ -499,26 +499,35 @@ export const stepFailed = (
     subject: `${episodeId}/${step}`,
     hints: [
       ...(free === 'request' ? [`episode plan ${episodeId} --file FILE  # with ${step} mended in FILE`] : []),
-      `${retryCommand(episodeId, step)}  # ${free === null ? 'pays once more' : 'makes it once more; free'}`,
+      onceMore(episodeId, step, free !== null),
     ],
   });
 
+const onceMore = (episodeId: string, step: string, free: boolean): string =>
+  `${retryCommand(episodeId, step)}  # ${free ? 'makes it once more; free' : 'pays once more'}`;
+
 /** Definite, and by a person: `why` is "it was rejected by mika: six fingers". */
-export const stepGivenUp = (episodeId: string, step: string, why: string): EpisodeError =>
-  stepNotReady(episodeId, step, why, `${retryCommand(episodeId, step)}  # pays once more`);
+export const stepGivenUp = (episodeId: string, step: string, why: string, free: boolean): EpisodeError =>
+  stepNotReady(episodeId, step, why, onceMore(episodeId, step, free));
 
 /** Replayed, and nothing came of that take: `fate` is what became of it, "failed at fal: nsfw". */
 export const reasonUsed = (
   episodeId: string,
   step: string,
-  { reason, take, fate, code }: { reason: string; take: number; fate: string; code: 'STEP_FAILED' | 'STEP_NOT_READY' },
+  {
+    reason,
+    take,
+    fate,
+    code,
+    free,
+  }: { reason: string; take: number; fate: string; code: 'STEP_FAILED' | 'STEP_NOT_READY'; free: boolean },
 ): EpisodeError =>
   new EpisodeError(
     code,
     `step ${step} of ${episodeId}: the reason "${reason}" was used already, for take ${take}, which ${fate}; another take needs a new reason`,
     {
       subject: `${episodeId}/${step}`,
-      hints: [`${retryCommand(episodeId, step)}  # with a new reason; pays once more`],
+      hints: [`${retryCommand(episodeId, step)}  # with a new reason; ${free ? 'free' : 'pays once more'}`],
     },
   );
 

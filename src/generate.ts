@@ -1,4 +1,3 @@
-import { clearAbandoned } from './abandoned.ts';
 import { episodeClosed, planMissing, stepNotFound, stepNotReady } from './errors.ts';
 import type { Episode } from './model/episode.ts';
 import { type StepView, viewSteps } from './model/status.ts';
@@ -33,7 +32,6 @@ export async function generate(
   options: PaidOptions & { step: string | null },
 ): Promise<SpendAnswer> {
   const { authority } = await planGenerate(services, episodeId, options);
-  await clearAbandoned(services, episodeId);
   return reportOf(await run(services, episodeId, authority), services.config.currency);
 }
 

@@ -1,4 +1,3 @@
-import { clearAbandoned } from './abandoned.ts';
 import { EpisodeError, stepNotReady } from './errors.ts';
 import { type PaidOptions, readSpendable } from './generate.ts';
 import { ASSEMBLY } from './model/plan.ts';
@@ -21,7 +20,6 @@ export async function reassemble(
   options: PaidOptions,
 ): Promise<SpendAnswer> {
   const { authority } = await planReassembly(services, episodeId, options);
-  await clearAbandoned(services, episodeId);
   return reportOf(await run(services, episodeId, authority), services.config.currency);
 }
 

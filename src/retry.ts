@@ -1,4 +1,3 @@
-import { clearAbandoned } from './abandoned.ts';
 import { attemptInFlight, type EpisodeError, reasonUsed, stepNotReady } from './errors.ts';
 import { findStep, type PaidOptions, readSpendable } from './generate.ts';
 import { attemptState } from './model/attempt.ts';
@@ -7,6 +6,7 @@ import type { StepView } from './model/status.ts';
 import { stepCommands } from './next.ts';
 import { findAttempt } from './spend/attempts.ts';
 import type { SpendPlan } from './spend/authority.ts';
+import { isFree } from './spend/budget.ts';
 import { fateOf, standingOf } from './spend/ends.ts';
 import { reportOf, type SpendAnswer } from './spend/report.ts';
 import { run } from './spend/run.ts';
@@ -27,7 +27,6 @@ export interface RetryOptions extends PaidOptions {
 export async function retry(services: SpendServices, episodeId: string, options: RetryOptions): Promise<SpendAnswer> {
   const { episode, authority } = await planRetry(services, episodeId, options);
   const used = requested(episode, options.step, options.reason);
-  await clearAbandoned(services, episodeId);
   const result = await run(services, episodeId, authority);
   const failures = result.failures.map((failure) =>
     used ? asReplay(failure, findAttempt(result.episode, used.attempt_id)!, episodeId, options) : failure,
@@ -44,7 +43,7 @@ function asReplay(
 ): EpisodeError {
   const { code, subject } = failure;
   if (subject !== `${episodeId}/${step}` || (code !== 'STEP_FAILED' && code !== 'STEP_NOT_READY')) return failure;
-  return reasonUsed(episodeId, step, { reason, take: used.number, fate: fateOf(used), code });
+  return reasonUsed(episodeId, step, { reason, take: used.number, fate: fateOf(used), code, free: isFree(used.sheet) });
 }
 
 /**

@@ -6,7 +6,7 @@ import type { Attempt, CostRow, Episode, InputRecord } from '../model/episode.ts
 import type { Step } from '../model/plan.ts';
 import type { Sheet } from '../model/sheet.ts';
 import { resolveInputs, type StepView, viewSteps } from '../model/status.ts';
-import { readEpisode, readLedger, saveEpisode } from '../record.ts';
+import { readEpisode, readEpisodeIds, readLedger, saveEpisode } from '../record.ts';
 import type { Transaction, View } from '../store/store.ts';
 import { idsOf } from './attempts.ts';
 import { isFree, type Quote, refusePurchase } from './budget.ts';
@@ -112,7 +112,10 @@ function refuseOpen(episodeId: string, step: string, { attempt_id, claim: { owne
 
 const NOTHING = { episode: [], week: [] };
 
-/** What budgets count. The records of the other episodes of the week are read only when the week has a budget. */
+/**
+ * What budgets count. The other episodes of the week are read only when the week has a budget: all that it ever had, for a
+ * lost record is not nothing spent. Throws `LEDGER_INCOMPLETE` (65).
+ */
 export async function promised(
   view: View,
   episode: Episode,
@@ -120,7 +123,7 @@ export async function promised(
 ): Promise<{ episode: CostRow[]; week: CostRow[] }> {
   const week: CostRow[] = [...episode.costs];
   if (budget.per_week !== undefined || budget.quantities?.per_week !== undefined) {
-    for (const id of await view.list('episode', episode.week_id)) {
+    for (const id of await readEpisodeIds(view, episode.week_id)) {
       if (id !== episode.episode_id) week.push(...(await readEpisode(view, id)).costs);
     }
   }

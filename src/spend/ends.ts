@@ -12,6 +12,7 @@ import {
 import { attemptState, isLost } from '../model/attempt.ts';
 import type { Attempt } from '../model/episode.ts';
 import type { StepView } from '../model/status.ts';
+import { isFree } from './budget.ts';
 
 /** What people are told of an attempt that did not end well; the records say the same. */
 
@@ -49,24 +50,30 @@ export function endOf(attempt: Attempt, episodeId: string, step: string): Episod
       return nothingBought(attempt, episodeId, step);
     case 'failed':
     case 'canceled':
-      return stepFailed(episodeId, step, attempt.provider, whyFailed(attempt));
+      return stepFailed(episodeId, step, attempt.provider, whyFailed(attempt), freeFault(attempt));
     default:
       return null;
   }
+}
+
+/** Of a failed attempt that cost nothing: whether its request was at fault, which the plan makes, or the render of it. */
+function freeFault({ sheet, outcome }: Attempt): 'request' | 'render' | null {
+  if (!isFree(sheet)) return null;
+  return outcome?.reason === 'invalid_input' ? 'request' : 'render';
 }
 
 /** Where a step stands that needs somebody or time, whoever brought it there; `null` for one that does not. */
 export function standingOf(view: StepView, episodeId: string): EpisodeError | null {
   const { id, last, state, writtenOff } = view;
   if (!last) return null;
-  if (writtenOff) return stepGivenUp(episodeId, id, `it ${fateOf(last)}`);
+  if (writtenOff) return stepGivenUp(episodeId, id, `it ${fateOf(last)}`, isFree(last.sheet));
   switch (state) {
     case 'unknown':
     case 'failed':
     case 'canceled':
       return endOf(last, episodeId, id);
     case 'rejected':
-      return stepGivenUp(episodeId, id, `it ${fateOf(last)}`);
+      return stepGivenUp(episodeId, id, `it ${fateOf(last)}`, isFree(last.sheet));
     case 'accepted':
     case 'running':
       return goingOn(last, episodeId, id);

@@ -29,8 +29,9 @@ export async function verifyRecorded(
   services: Pick<SpendServices, 'media' | 'root' | 'port'>,
   { path, sha256 }: { path: string; sha256: string },
 ): Promise<void> {
-  if (!(await services.port.disk.lstat(`${services.root}/${path}`)))
-    throw artifactChanged(path, sha256, 'it is missing');
+  const type = (await services.port.disk.lstat(`${services.root}/${path}`))?.type;
+  if (type !== 'file' && type !== 'link')
+    throw artifactChanged(path, sha256, type ? `it is a ${type}` : 'it is missing');
   const found = await hashInShow(services, path);
   if (found.sha256 !== sha256) throw artifactChanged(path, sha256, `its hash is ${found.sha256.slice(0, 12)}…`);
 }

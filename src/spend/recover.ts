@@ -4,6 +4,7 @@ import type { SubmitOutcome } from '../model/protocol.ts';
 import { withDerived } from '../model/status.ts';
 import type { Port, ProcessIdentity } from '../port.ts';
 import { readEpisode, saveEpisode } from '../record.ts';
+import { clearAbandoned } from './abandoned.ts';
 import { withOutcome } from './attempts.ts';
 import { isFree } from './budget.ts';
 import { giveBackOfDead } from './reserve.ts';
@@ -66,13 +67,14 @@ export const readJudged = async (
   episodeId: string,
 ): Promise<Episode> => judged(port, await store.view((view) => readEpisode(view, episodeId)));
 
-/** Records what `judged` only says, and gives room back that dead commands reserved. */
+/** Records what `judged` only says, and gives room back that dead commands reserved or rendered in. */
 export async function recoverClaims(
   { store, port, root }: Pick<SpendServices, 'store' | 'port' | 'root'>,
   episodeId: string,
 ): Promise<void> {
   const known = await store.view((view) => readEpisode(view, episodeId));
   await giveBackOfDead(port, root);
+  await clearAbandoned({ store, port, root }, episodeId);
   if (judged(port, known) === known) return;
   await store.transact(async (transaction) => {
     const episode = await readEpisode(transaction, episodeId);

@@ -1,3 +1,5 @@
+import { renameSync } from 'node:fs';
+import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import type { Step } from '../../src/model/plan.ts';
 import { expectWhole, ID, makeHouse, SYNC, step } from './rig.ts';
@@ -46,6 +48,22 @@ describe('a budget', () => {
       hints: ['raise budget.per_week in pipeline.json', 'episode cost --week 2026-W32  # shows what counts'],
     });
     expect(house.submissions()).toHaveLength(2);
+    expectWhole(house);
+  });
+
+  test.concurrent('of a week is not believed while the record of one of its episodes is lost', async () => {
+    const house = await makeHouse({ config: { budget: { per_episode: '0.50', per_week: '0.80' } } });
+    for (const key of ['a', 'b', 'c']) await house.allocate([step('s1')], key);
+    await house.json(0, ['generate', '2026-W32-0']);
+    await house.json(0, ['generate', '2026-W32-1']);
+    const lost = join(house.root, 'state/2026-W32/2026-W32-0.json');
+    renameSync(lost, `${lost}.away`);
+    expect((await house.json(65, ['generate', '2026-W32-2'])).error).toMatchObject({
+      code: 'LEDGER_INCOMPLETE',
+      subject: 'state/2026-W32/2026-W32-0.json',
+    });
+    expect(house.submissions()).toHaveLength(2);
+    renameSync(`${lost}.away`, lost);
     expectWhole(house);
   });
 

@@ -1,4 +1,4 @@
-import { readFileSync, writeFileSync } from 'node:fs';
+import { mkdirSync, readFileSync, rmdirSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { expectWhole, ID, makeHouse, SYNC, step } from './rig.ts';
@@ -53,8 +53,15 @@ test.concurrent('approve binds what the person saw, and nothing else', async () 
   writeFileSync(join(house.root, path), 'something else');
   const changed = await house.json(10, ['approve', ID, '--sha256', sha256]);
   expect(changed.error?.message).toMatch(/^episodes\/2026-W32-0\/s1\/take-1\/text\.txt is not what was recorded/);
+  rmSync(join(house.root, path));
+  mkdirSync(join(house.root, path));
+  const directory = await house.json(10, ['approve', ID]);
+  expect(directory.error?.message).toBe(
+    `${path} is not what was recorded (${sha256.slice(0, 12)}…): it is a directory`,
+  );
   expect(house.record().approvals).toEqual([]);
 
+  rmdirSync(join(house.root, path));
   writeFileSync(join(house.root, path), original);
   await house.json(0, ['approve', ID, '--sha256', sha256, '--by', 'mika']);
   expect(house.record().approvals).toMatchObject([{ step: 's1', by: 'mika' }]);

@@ -97,6 +97,24 @@ test.concurrent('a used reason whose take came to nothing says what became of th
   expectWhole(lost);
 });
 
+test.concurrent('what costs nothing is never said to be paid once more', async () => {
+  const pure = { sheet: { capabilities: { submit: 'sync', pure: true } } };
+  const house = await makeHouse({ scenario: { ...REFUSED, ...pure } });
+  await house.allocate([step('s1')]);
+  const again = `episode retry ${ID} --step s1 --reason "…"`;
+  expect((await house.json(12, ['generate', ID])).error?.hints).toEqual([
+    `episode plan ${ID} --file FILE  # with s1 mended in FILE`,
+    `${again}  # makes it once more; free`,
+  ]);
+  await house.json(12, retry('again'));
+  expect((await house.json(12, retry('again'))).error?.hints).toEqual([`${again}  # with a new reason; free`]);
+  house.script({ ...SYNC, ...pure });
+  await house.json(0, retry('mended'));
+  await house.json(0, ['reject', ID, '--step', 's1', '--reason', 'too dark']);
+  expect((await house.json(14, ['generate', ID])).error?.hints).toEqual([`${again}  # makes it once more; free`]);
+  expectWhole(house);
+});
+
 test.concurrent('an unknown outcome is never retried, and a written-off one is, once', async () => {
   const house = await makeHouse({ scenario: UNKNOWN });
   await house.allocate([step('s1')]);

@@ -1,9 +1,9 @@
-import { namesIn, statIn } from './durable.ts';
-import { readEpisode } from './record.ts';
-import { findAttempt } from './spend/attempts.ts';
-import { isFree } from './spend/budget.ts';
-import type { SpendServices } from './spend/spend-services.ts';
-import { clearRoom } from './spend/take.ts';
+import { namesIn, statIn } from '../durable.ts';
+import { readEpisode } from '../record.ts';
+import { findAttempt } from './attempts.ts';
+import { isFree } from './budget.ts';
+import type { SpendServices } from './spend-services.ts';
+import { clearRoom } from './take.ts';
 
 /**
  * Removes what renders of killed commands left of this episode. Only what is free is removed: a room of a paid attempt may
