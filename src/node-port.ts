@@ -20,7 +20,7 @@ export function createNodePort({ command, now = Date.now }: NodePortOptions): Po
   return {
     disk: createNodeDisk(),
     lock(state, waitMs) {
-      return acquireLock(state, waitMs, { self: this.self, liveness, command, random });
+      return acquireLock(state, waitMs, { self: this.self, liveness, command });
     },
     now,
     random,

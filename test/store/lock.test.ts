@@ -40,6 +40,16 @@ function holderPid(root: string): number | null {
   return existsSync(noteOf(root)) ? JSON.parse(readFileSync(noteOf(root), 'utf8')).pid : null;
 }
 
+it('what a command that was killed while it wrote its note leaves behind goes with the next lock', async () => {
+  const root = await makeShow();
+  writeFileSync(`${noteOf(root)}.new`, '{ "format": 1, "ho');
+  await give(root, 'next');
+  expect(existsSync(`${noteOf(root)}.new`)).toBe(false);
+  expect(checkLedger(root)).toEqual([]);
+  mkdirSync(`${noteOf(root)}.new`);
+  expect(await give(root, 'after')).toBe(`${WEEK}-1`);
+});
+
 /** A command of another process that stands still inside its transaction. */
 async function stoppedHolder(root: string) {
   // The tenth operation is inside the transaction, whatever changes around it: the lock is there.

@@ -35,6 +35,7 @@ const names = [
   'state/ledger.json',
   'state/lock',
   'state/lock.json',
+  'state/lock.json.new',
   'history',
   'episodes',
 ];

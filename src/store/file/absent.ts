@@ -5,7 +5,7 @@ import { COMMITS, STAGING, stagedNumber } from './paths.ts';
 
 const HELD_BY_SHOWS = ['episodes', 'history', 'proposals'];
 /** What an `init` that was cut off leaves in `state/`: nothing that was ever recorded. */
-const SCAFFOLD = /^(commits|staging|keys|lock|lock\.json(\.[0-9a-f]+)?)$/;
+const SCAFFOLD = /^(commits|staging|keys|lock|lock\.json(\.new)?)$/;
 
 const visible = (names: string[]): string[] => names.filter((name) => !name.startsWith('.'));
 

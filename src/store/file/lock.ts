@@ -15,7 +15,6 @@ interface LockContext {
   liveness(process: ProcessIdentity): 'alive' | 'gone' | 'elsewhere';
   /** What waiting commands are told, e.g. `episode allocate`. */
   command: string;
-  random(bytes: number): string;
 }
 
 interface Holder extends ProcessIdentity {
@@ -48,17 +47,13 @@ export async function acquireLock(state: string, waitMs: number, context: LockCo
         fs: fsThatRemovesOnlyOurs(path, own),
       });
       own.identity = identityOf(path);
-      writeNote(
-        note,
-        {
-          format: 1,
-          ...context.self,
-          command: context.command,
-          at: new Date().toISOString(),
-          lock: own.identity ?? '',
-        },
-        context,
-      );
+      writeNote(note, {
+        format: 1,
+        ...context.self,
+        command: context.command,
+        at: new Date().toISOString(),
+        lock: own.identity ?? '',
+      });
       return { lost, release: () => releaseQuietly(release, note, path, own) };
     } catch (error) {
       if (!isErrno(error, 'ELOCKED', 'ENOENT', 'ENOTEMPTY', 'ENOTDIR')) throw asEpisodeError(error, 'state/lock');
@@ -104,15 +99,27 @@ function releaseQuietly(release: () => void, note: string, path: string, own: { 
   }
 }
 
-/** A new name and a rename: a link planted at the note's name is replaced, not followed. */
-function writeNote(note: string, holder: Holder, context: LockContext): void {
-  const temporary = `${note}.${context.random(4)}`;
+/**
+ * A new file and a rename: a link planted at either name is replaced, not followed. Always the same name, so that what a
+ * killed command leaves there goes with the next lock.
+ */
+function writeNote(note: string, holder: Holder): void {
+  const temporary = `${note}.new`;
   try {
+    removeQuietly(temporary);
     fs.writeFileSync(temporary, `${JSON.stringify(holder, null, 2)}\n`, { flag: 'wx', mode: 0o600 });
     fs.renameSync(temporary, note);
   } catch (error) {
     // The note is a courtesy to those who wait; a disk that is full says so when the records are written.
-    fs.rmSync(temporary, { force: true });
+    removeQuietly(temporary);
+    if (!isErrno(error)) throw error;
+  }
+}
+
+function removeQuietly(path: string): void {
+  try {
+    fs.rmSync(path, { force: true });
+  } catch (error) {
     if (!isErrno(error)) throw error;
   }
 }
