@@ -41,9 +41,11 @@ export const Plan = z.lazy(() =>
 export type Plan = z.infer<typeof Plan>;
 
 /** A plan in a record: what a later version added is kept, and it was a plan that can be carried out. */
-export const RecordedPlan = z
-  .looseObject({ ...head(), steps: z.array(z.lazy(() => z.looseObject(step()))).check(z.minLength(1)) })
-  .check(z.refine((plan) => faultsOfSteps(plan.steps).length === 0, 'steps that fit together'));
+export const RecordedPlan = z.lazy(() =>
+  z
+    .looseObject({ ...head(), steps: z.array(z.looseObject(step())).check(z.minLength(1)) })
+    .check(z.refine((plan) => faultsOfSteps(plan.steps).length === 0, 'steps that fit together')),
+);
 
 /** Steps that must be usable before `step` starts: what it names in `needs` and what its inputs come from. */
 export function needsOf(step: Step): string[] {

@@ -25,6 +25,11 @@ describe('strict JSON', () => {
     ['-1e400', '[-1e400]', 'the number -1e400 is too large (line 1)'],
     ['2^53 + 1', '[9007199254740993]', 'the number 9007199254740993 cannot be kept exactly (line 1)'],
     [
+      '2^53, which 2^53 + 1 becomes',
+      '[9007199254740992]',
+      'the number 9007199254740992 cannot be kept exactly (line 1)',
+    ],
+    [
       'a long integer in a list of lists',
       '[[\n12345678901234567890]]',
       'the number 12345678901234567890 cannot be kept exactly (line 2)',
