@@ -3,8 +3,7 @@ import { EpisodeError } from '../errors.ts';
 import { createFfmpeg } from '../media/ffmpeg.ts';
 import { hashFile } from '../media/hash.ts';
 import { verifyMedia } from '../media/verify.ts';
-import type { ProviderConfig } from '../model/config.ts';
-import { ASSEMBLY } from '../model/plan.ts';
+import { type ProviderConfig, providerType } from '../model/config.ts';
 import { identify } from '../process-identity.ts';
 import { createAssemblyProvider } from '../providers/assembly/assembly.ts';
 import { createExecProvider } from '../providers/exec/exec-provider.ts';
@@ -26,7 +25,7 @@ export async function createSpendServices(context: Context, store: Store): Promi
     root: context.root(),
     config,
     async provider(name) {
-      const provider = made.get(name) ?? create(name, config.providers[name]);
+      const provider = made.get(name) ?? create(name);
       made.set(name, provider);
       return provider;
     },
@@ -41,13 +40,14 @@ export async function createSpendServices(context: Context, store: Store): Promi
     interrupted: context.interrupted,
   };
 
-  function create(name: string, configured: ProviderConfig | undefined): Provider {
-    if (name === ASSEMBLY) return createAssemblyProvider({ name, ffmpeg });
-    switch (configured?.type ?? (name === 'local' ? 'local' : undefined)) {
+  function create(name: string): Provider {
+    switch (providerType(config, name)) {
+      case 'assembly':
+        return createAssemblyProvider({ name, ffmpeg });
       case 'local':
         return createLocalProvider({ name, ffmpeg, path: env.PATH, onNote: (note) => talk.note(`${name}: ${note}`) });
       case 'exec': {
-        const { command, env: names } = configured as Extract<ProviderConfig, { type: 'exec' }>;
+        const { command, env: names } = config.providers[name] as Extract<ProviderConfig, { type: 'exec' }>;
         const secrets = resolveCredentials(name, names, context.credentialSources());
         const onNote = (line: string) => talk.note(`${name}: ${line}`);
         return createExecProvider({
@@ -69,7 +69,7 @@ export async function createSpendServices(context: Context, store: Store): Promi
             hints: ['wrap it as an executable that speaks episode-provider/1: "type": "exec"'],
           },
         );
-      default:
+      case null:
         throw new EpisodeError('PROVIDER_CONFIGURATION', `pipeline.json has no provider ${name}`, { subject: name });
     }
   }

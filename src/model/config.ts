@@ -120,9 +120,16 @@ const zonesOfSchedules = (config: Config) =>
   Object.entries(config.schedules).map(([name, { time_zone }]) => [`schedules.${name}.time_zone`, time_zone] as const);
 
 /** Providers that need no entry in `pipeline.json`. */
-export const BUILT_IN = ['assembly', 'local'] as const;
+const BUILT_IN = ['assembly', 'local'] as const;
 
 export const providerNames = (config: Config): Set<string> => new Set([...BUILT_IN, ...Object.keys(config.providers)]);
+
+/** What a provider of that name is, in this show; `null`: there is none. An assembly cannot be configured to be another. */
+export function providerType({ providers }: Config, name: string): 'assembly' | ProviderConfig['type'] | null {
+  if (name === 'assembly') return 'assembly';
+  if (Object.hasOwn(providers, name)) return providers[name]!.type;
+  return name === 'local' ? 'local' : null;
+}
 
 /** Providers that may charge: all but the built-in ones. */
 export const mayCharge = (config: Config): string[] =>

@@ -3,6 +3,7 @@ import type { CostRow, Episode } from '../model/episode.ts';
 import { add } from '../model/money.ts';
 import type { Step } from '../model/plan.ts';
 import { type StepView, viewSteps } from '../model/status.ts';
+import { faultsOfStep } from '../providers/built-in.ts';
 import { type SpendPlan, startable } from './authority.ts';
 import { isFree, type Purchase, refusePurchase } from './budget.ts';
 import { promised } from './claim.ts';
@@ -102,6 +103,8 @@ export async function preview(
   const foreseen = new Map<string, Foreseen>();
   for (const { id, state, step } of startable(episode, authority)) {
     const { worst_case, free, refusal } = await ask(services, step);
+    // A plan of before the version that looks at this.
+    const [fault] = faultsOfStep(step, episode.plan!, config);
     const quoted = { ...worst_case, quantities: step.quantity ?? {} };
     const purchase: Purchase = {
       episodeId: episode.episode_id,
@@ -111,13 +114,13 @@ export async function preview(
       quote: quoted,
     };
     const counted = { episode: [...rows.episode, ...run], week: [...rows.week, ...run], run };
-    const refused = refusal ?? refusePurchase(purchase, counted, config, authority.maxCost);
-    if (!refused && !free) run.push(rowOf(purchase));
+    const refused = fault ?? (refusal ?? refusePurchase(purchase, counted, config, authority.maxCost))?.message ?? null;
+    if (refused === null && !free) run.push(rowOf(purchase));
     foreseen.set(id, {
       step: id,
       state,
-      would: refused ? 'refuse' : 'start',
-      why: refused?.message ?? null,
+      would: refused === null ? 'start' : 'refuse',
+      why: refused,
       worst_case,
     });
   }

@@ -47,6 +47,7 @@ export async function run(services: SpendServices, episodeId: string, authority:
     token: services.port.random(16),
     deadline: services.port.now() + authority.waitMs,
     isOver: (provider) => isStopped() || progress.broke.has(provider),
+    claimed: (step) => progress.verdicts.set(step, 'proceed'),
   };
   const active = new Map<string, Promise<void>>();
   try {

@@ -33,6 +33,8 @@ export interface Command {
   deadline: number;
   /** Whether a start at this provider is out of the question by now. */
   isOver(provider: string): boolean;
+  /** This command claimed the step: whatever comes of it, it is its doing. */
+  claimed(step: string): void;
 }
 
 export function findWork(episode: Episode, authority: Authority): Work[] {
@@ -69,6 +71,7 @@ export async function workOn(
       const provider = await services.provider(work.view.step.provider);
       const begun = await start(services, command, episode, work.view, provider);
       if (!begun) return null;
+      command.claimed(view.id);
       await send(services, targetOf(command, view, begun.attempt), provider, begun.reserve);
       await followHome(services, command, view, await reread(services, command, begun.attempt), provider);
       return 'proceed';

@@ -1,3 +1,5 @@
+import { readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { expectWhole, ID, makeHouse, SYNC, step } from './rig.ts';
 
@@ -98,6 +100,19 @@ describe('a dry run of a step whose provider cannot be asked', () => {
     ]);
     expectWhole(house);
   });
+});
+
+test.concurrent('what a plan on record asks of the built-in providers is refused before it would start, as it would be then', async () => {
+  const house = await makeHouse();
+  const still = step('still', { provider: 'local', kind: 'image', params: { width: 32, height: 32 } });
+  await house.allocate([still]);
+  await house.allocate([still], 'release-2');
+  // Recorded before anybody looked at parameters.
+  const file = join(house.root, `state/2026-W32/${ID}.json`);
+  writeFileSync(file, readFileSync(file, 'utf8').replace('"width": 32', '"width": -1'));
+  expect((await house.json(0, dry('generate', ID))).steps).toMatchObject([
+    { step: 'still', would: 'refuse', why: expect.stringContaining('width') },
+  ]);
 });
 
 test.concurrent('a plan is priced without an episode, and nothing is written', async () => {

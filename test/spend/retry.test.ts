@@ -19,6 +19,10 @@ test.concurrent('a definite failure is sent again by retry only, once for each r
   });
   expect(house.costs()).toEqual([{ step: 's1', state: 'released', amount: '0.40' }]);
 
+  const second = await house.json(12, retry('once more'));
+  expect(second.steps).toMatchObject([{ step: 's1', state: 'failed', verdict: 'proceed' }]);
+  expect((await house.json(12, retry('once more'))).steps).toMatchObject([{ state: 'failed', verdict: 'replay' }]);
+
   house.script(SYNC);
   expect((await house.json(12, ['generate', ID])).error?.code).toBe('STEP_FAILED');
   expect(house.submissions()).toEqual([]);
@@ -35,6 +39,7 @@ test.concurrent('a definite failure is sent again by retry only, once for each r
   });
   expect(house.record().steps[0]!.attempts.map(({ verb, reason }) => [verb, reason])).toEqual([
     ['generate', null],
+    ['retry', 'once more'],
     ['retry', 'voice mended'],
   ]);
   expectWhole(house);

@@ -1,4 +1,4 @@
-import { BUILT_IN, type Config } from '../../model/config.ts';
+import { type Config, providerType } from '../../model/config.ts';
 import type { Attempt } from '../../model/episode.ts';
 import { needsOf } from '../../model/plan.ts';
 import { isHeld, type StepView, viewSteps } from '../../model/status.ts';
@@ -91,12 +91,11 @@ function stateWord(view: StepView): string {
 }
 
 /** All that was or may be charged for the step, earlier takes included. */
-function priceOf(shown: Shown, { id, step, last }: StepView, { currency, providers }: Config): string {
+function priceOf(shown: Shown, { id, step, last }: StepView, config: Config): string {
   const rows = shown.costs.filter((row) => row.step === id);
-  const isBuiltIn =
-    BUILT_IN.some((name) => name === step?.provider) || providers[step?.provider ?? '']?.type === 'local';
+  const isBuiltIn = ['assembly', 'local'].includes(providerType(config, step?.provider ?? '') ?? '');
   const isFree = last ? rows.length === 0 : isBuiltIn;
-  return isFree ? 'free' : price(rows, currency);
+  return isFree ? 'free' : price(rows, config.currency);
 }
 
 function detail(shown: Shown, view: StepView, zone: string, now: number): string {
