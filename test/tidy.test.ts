@@ -54,6 +54,7 @@ const FILE_SYSTEM_HOMES = [
   'src/media/', // films are made, read and hashed as files
   'src/providers/local/',
   'src/providers/exec/',
+  'src/providers/http/', // results are written as they come
   'src/cli/',
 ];
 

@@ -1,5 +1,7 @@
+import { resolve } from 'node:path';
 import { resolveCredentials } from '../credentials.ts';
 import { EpisodeError } from '../errors.ts';
+import { parseStrict } from '../json/strict-json.ts';
 import { createFfmpeg } from '../media/ffmpeg.ts';
 import { hashFile } from '../media/hash.ts';
 import { verifyMedia } from '../media/verify.ts';
@@ -13,12 +15,14 @@ import type { SpendServices } from '../spend/spend-services.ts';
 import type { Store } from '../store/store.ts';
 import type { Context } from './context.ts';
 
+type ProviderOfType<T extends ProviderConfig['type']> = Extract<ProviderConfig, { type: T }>;
+
 /** What the paid verbs work with: the show's providers and this machine's ffmpeg, each started when it is needed. */
 export async function createSpendServices(context: Context, store: Store): Promise<SpendServices> {
   const { talk, env } = context;
   const config = await context.config();
   const ffmpeg = createFfmpeg(env);
-  const made = new Map<string, Provider>();
+  const made = new Map<string, Provider | Promise<Provider>>();
   return {
     store,
     port: context.port,
@@ -40,14 +44,14 @@ export async function createSpendServices(context: Context, store: Store): Promi
     interrupted: context.interrupted,
   };
 
-  function create(name: string): Provider {
+  function create(name: string): Provider | Promise<Provider> {
     switch (providerType(config, name)) {
       case 'assembly':
         return createAssemblyProvider({ name, ffmpeg });
       case 'local':
         return createLocalProvider({ name, ffmpeg, path: env.PATH, onNote: (note) => talk.note(`${name}: ${note}`) });
       case 'exec': {
-        const { command, env: names } = config.providers[name] as Extract<ProviderConfig, { type: 'exec' }>;
+        const { command, env: names } = config.providers[name] as ProviderOfType<'exec'>;
         const secrets = resolveCredentials(name, names, context.credentialSources());
         const onNote = (line: string) => talk.note(`${name}: ${line}`);
         return createExecProvider({
@@ -61,16 +65,38 @@ export async function createSpendServices(context: Context, store: Store): Promi
         });
       }
       case 'http':
-        throw new EpisodeError(
-          'PROVIDER_CONFIGURATION',
-          `provider ${name} is of type http, which this version cannot send to`,
-          {
-            subject: 'pipeline.json',
-            hints: ['wrap it as an executable that speaks episode-provider/1: "type": "exec"'],
-          },
-        );
+        return createConfiguredHttpProvider(name, config.providers[name] as ProviderOfType<'http'>);
       case null:
         throw new EpisodeError('PROVIDER_CONFIGURATION', `pipeline.json has no provider ${name}`, { subject: name });
+    }
+  }
+
+  /** One that cannot be used is asked for again, and says again why. */
+  async function createConfiguredHttpProvider(name: string, configured: ProviderOfType<'http'>): Promise<Provider> {
+    try {
+      const [{ loadMapping }, { createHttpProvider }] = await Promise.all([
+        import('../providers/http/load.ts'),
+        import('../providers/http/http-provider.ts'),
+      ]);
+      const mapping = await loadMapping(name, configured, async (path) =>
+        parseStrict(await context.port.disk.readFile(resolve(context.root(), path))),
+      );
+      const secrets = resolveCredentials(name, configured.env, context.credentialSources());
+      const credentials = Object.fromEntries(
+        mapping.credentials.map((credential, index) => [credential, secrets[configured.env[index]!]!]),
+      );
+      return createHttpProvider({
+        name,
+        mapping,
+        servers: configured.servers,
+        credentials,
+        allowPrivate: configured.allow_private,
+        now: context.port.now,
+        interrupted: context.interrupted,
+      });
+    } catch (error) {
+      made.delete(name);
+      throw error;
     }
   }
 }

@@ -53,6 +53,8 @@ const Provider = z.lazy(() =>
       type: z.literal('http'),
       mapping: z.string().check(z.minLength(1)),
       env: z._default(variables, []),
+      /** Addresses in the place of the mapping's, by its names: a region of the provider's, a proxy. */
+      servers: z._default(z.record(name, z.string()), {}),
       allow_private: z._default(z.boolean(), false),
     }),
   ]),

@@ -25,6 +25,23 @@ export interface Submission {
   checkpoint: Record<string, unknown> | null;
 }
 
+/** What a provider accepted: its reference, what it said beside it, and what was asked for under it. */
+export interface Task {
+  ref: string;
+  checkpoint: Record<string, unknown> | null;
+  attempt_id: string;
+  client_ref: string;
+  kind: string;
+  params: Record<string, unknown>;
+  /** RFC 3339; it was sent soon after. */
+  claimed_at: string;
+}
+
+/** A submission whose answer was lost. */
+export interface Lost extends Omit<Task, 'ref' | 'checkpoint'> {
+  fingerprint: string;
+}
+
 /** Each promise resolves once the event is durable in the ledger; an adapter goes on only then. */
 export interface SubmitEvents {
   /** An adapter process runs, and has been told nothing yet. */
@@ -32,7 +49,8 @@ export interface SubmitEvents {
   checkpoint(data: Record<string, unknown>): Promise<void>;
   /** The next thing may cost money. */
   sending(): Promise<void>;
-  accepted(ref: string): Promise<void>;
+  /** `kept`: what else is needed to ask about it, e.g. addresses; replaces the checkpoint. */
+  accepted(ref: string, kept?: Record<string, unknown>): Promise<void>;
   /** 0 to 1; never durable. */
   progress(fraction: number): void;
 }
@@ -48,12 +66,12 @@ export interface Provider {
   describe(): Promise<Sheet>;
   estimate?(kind: string, params: Record<string, unknown>): Promise<Estimate>;
   submit(submission: Submission, events: SubmitEvents, signal: AbortSignal): Promise<SubmitOutcome>;
-  status(ref: string, checkpoint: Record<string, unknown> | null): Promise<RemoteStatus>;
+  status(task: Task): Promise<RemoteStatus>;
   /** Puts the result into `outputDir` (existing, absolute); paths in the answer are absolute and lie in it. */
-  fetch(ref: string, outputDir: string): Promise<ProvidedFile[] | 'expired'>;
-  lookup?(query: { client_ref: string; claimed_at: string; fingerprint: string }): Promise<Lookup>;
-  cancel?(ref: string): Promise<Cancellation>;
-  cost?(ref: string): Promise<Price & { final?: boolean | undefined }>;
+  fetch(task: Task, outputDir: string): Promise<ProvidedFile[] | 'expired'>;
+  lookup?(lost: Lost): Promise<Lookup>;
+  cancel?(task: Task): Promise<Cancellation>;
+  cost?(task: Task): Promise<Price & { final?: boolean | undefined }>;
   /** `null` where the provider cannot say. */
   balance?(): Promise<{ amount: string; unit: string } | null>;
   check?(): Promise<Check>;

@@ -2,7 +2,7 @@ import { EpisodeError, isErrno } from '../errors.ts';
 import type { ProvidedFile, SubmitOutcome } from '../model/protocol.ts';
 import { PROTOCOL } from '../model/sheet.ts';
 import type { Wanted } from './params.ts';
-import type { Provider, Submission, SubmitEvents } from './provider.ts';
+import type { Provider, Submission, SubmitEvents, Task } from './provider.ts';
 
 interface Pure {
   /** As configured. */
@@ -24,7 +24,7 @@ export class Refused extends Error {}
  * about, so `status` and `fetch` throw `PROVIDER_PROTOCOL` (76).
  */
 export function createPureProvider({ name, type, kinds, faults, make }: Pure): Provider {
-  const noTask = async (ref: string): Promise<never> => {
+  const noTask = async ({ ref }: Task): Promise<never> => {
     throw new EpisodeError('PROVIDER_PROTOCOL', `${name} works at once and has no task ${ref}`, { subject: name });
   };
   return {

@@ -2,7 +2,7 @@ import fc from 'fast-check';
 import { expect, it } from 'vitest';
 import { lines } from '../../src/child/lines.ts';
 import { MAX_LINE_BYTES, readMessage } from '../../src/providers/exec/messages.ts';
-import { redaction } from '../../src/providers/exec/redact.ts';
+import { redaction } from '../../src/providers/redact.ts';
 
 async function* stream(chunks: Iterable<Buffer>) {
   yield* chunks;

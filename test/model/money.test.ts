@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { add, compare, isZero } from '../../src/model/money.ts';
+import { add, compare, decimalOf, isZero, minus, times } from '../../src/model/money.ts';
 import { decimal } from '../../src/model/scalars.ts';
 
 /** Decimals as the ledger takes them: at most 15 digits before the point and 12 after it. */
@@ -86,5 +86,49 @@ describe('amounts', () => {
     '٣',
   ])('are not spelled %j', (spelling) => {
     expect(decimal.safeParse(spelling).success).toBe(false);
+  });
+});
+
+describe('numbers of an answer', () => {
+  test.each<[number | string, string | null]>([
+    [0.4, '0.4'],
+    ['0.40', '0.40'],
+    [4e-7, '0.0000004'],
+    ['4E-7', '0.0000004'],
+    [1.5e3, '1500'],
+    ['12.30e1', '123'],
+    ['007', '7'],
+    [0, '0'],
+    [1e21, null],
+    [1e-13, null],
+    [0.31499999999999995, '0.315'],
+    [0.1 + 0.2, '0.3'],
+    ['1e300', null],
+    ['0e0', '0'],
+    [-1, null],
+    ['free', null],
+    ['', null],
+    [Number.NaN, null],
+  ])('%s is %s', (value, exact) => expect(decimalOf(value)).toBe(exact));
+
+  test('no number moves by more than a ledger can keep', () => {
+    fc.assert(
+      fc.property(fc.double({ min: 1e-6, max: 1e9, noNaN: true }), (value) => {
+        const exact = decimalOf(value);
+        expect(Math.abs(Number(exact) - value)).toBeLessThanOrEqual(5e-13);
+      }),
+    );
+  });
+
+  test('differences and products are exact, and never negative', () => {
+    fc.assert(
+      fc.property(amount, amount, (a, b) => {
+        expect(minus(add(a, b), b)).toSatisfy((left: string) => compare(left, a) === 0);
+        if (compare(a, b) < 0) expect(minus(a, b)).toBeNull();
+        expect(compare(times(a, '1'), a)).toBe(0);
+        expect(times(a, '0.100')).not.toMatch(/\.\d*0$|\.$/);
+        expect(compare(times(a, '0.5'), times(b, '0.5'))).toBe(compare(a, b));
+      }),
+    );
   });
 });

@@ -5,7 +5,7 @@ import { fileURLToPath } from 'node:url';
 import { afterAll } from 'vitest';
 import type { ProcessIdentity } from '../../src/port.ts';
 import { createExecProvider, type ExecProviderOptions } from '../../src/providers/exec/exec-provider.ts';
-import type { Submission, SubmitEvents } from '../../src/providers/provider.ts';
+import type { Submission, SubmitEvents, Task } from '../../src/providers/provider.ts';
 
 export const ADAPTER = fileURLToPath(new URL('../../fixtures/bin/adapter.mjs', import.meta.url));
 
@@ -35,6 +35,17 @@ export const untilReaped = (pid: number): Promise<void> => until(() => !processS
 /** Dead; an orphan may stay a zombie where nothing reaps. */
 export const untilDead = (pid: number): Promise<void> =>
   until(() => ['Z', 'X', undefined].includes(processStat(pid)?.state), `${pid} dead`);
+
+/** A task that was accepted under this reference. */
+export const task = (ref: string, checkpoint: Task['checkpoint'] = null): Task => ({
+  ref,
+  checkpoint,
+  attempt_id: 'att-1',
+  client_ref: 'client-1',
+  kind: 'text',
+  params: {},
+  claimed_at: '2026-08-07T09:00:00Z',
+});
 
 /** A ledger that takes everything, and what it was told in order. */
 export function recorder(overrides: Partial<SubmitEvents> = {}) {

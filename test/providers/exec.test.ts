@@ -2,7 +2,7 @@ import { symlinkSync, unlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { EpisodeError } from '../../src/errors.ts';
-import { ADAPTER, recorder, rig } from './exec-rig.ts';
+import { ADAPTER, recorder, rig, task } from './exec-rig.ts';
 
 async function caught(promise: Promise<unknown>): Promise<EpisodeError> {
   const error = await promise.then(
@@ -13,7 +13,7 @@ async function caught(promise: Promise<unknown>): Promise<EpisodeError> {
   return error;
 }
 
-const query = { client_ref: 'client-1', claimed_at: '2026-08-07T09:00:00+09:00', fingerprint: 'f' };
+const query = { ...task(''), claimed_at: '2026-08-07T09:00:00+09:00', fingerprint: 'f' };
 
 describe.concurrent('the sheet', () => {
   it('is asked for once, and again only after a failure', async () => {
@@ -86,9 +86,9 @@ describe.concurrent('the life of a task', () => {
   it('runs, is fetched, and is found again', async () => {
     const house = rig();
     const { ref } = (await house.submit({ text: 'hello' })) as { ref: string };
-    expect(await house.provider.status(ref, { upload: 'u' })).toEqual({ state: 'running', progress: 0.5 });
-    expect(await house.provider.status(ref, null)).toEqual({ state: 'done' });
-    expect(await house.provider.fetch(ref, house.out)).toEqual([
+    expect(await house.provider.status(task(ref, { upload: 'u' }))).toEqual({ state: 'running', progress: 0.5 });
+    expect(await house.provider.status(task(ref))).toEqual({ state: 'done' });
+    expect(await house.provider.fetch(task(ref), house.out)).toEqual([
       { path: join(house.out, 'text.txt'), mime: 'text/plain' },
     ]);
     expect(await house.provider.lookup(query)).toEqual({
@@ -96,9 +96,14 @@ describe.concurrent('the life of a task', () => {
       refs: [{ ref, match: 'exact' }],
       complete: true,
     });
-    expect(await house.provider.cost(ref)).toEqual({ amount: '0.40', unit: 'USD', basis: 'reported', final: true });
-    expect(await house.provider.cancel(ref)).toEqual({ state: 'canceled', definite: true });
-    expect(await house.provider.status(ref, null)).toEqual({ state: 'canceled', billable: 'no' });
+    expect(await house.provider.cost(task(ref))).toEqual({
+      amount: '0.40',
+      unit: 'USD',
+      basis: 'reported',
+      final: true,
+    });
+    expect(await house.provider.cancel(task(ref))).toEqual({ state: 'canceled', definite: true });
+    expect(await house.provider.status(task(ref))).toEqual({ state: 'canceled', billable: 'no' });
   });
 
   it('what costs nothing to ask', async () => {
@@ -107,16 +112,16 @@ describe.concurrent('the life of a task', () => {
     expect(await provider.balance()).toEqual({ amount: '100.00', unit: 'USD' });
     expect(await provider.check()).toEqual({ auth: 'ok', balance: { amount: '100.00', unit: 'USD' } });
     expect(await provider.lookup(query)).toEqual({ found: 'absent', refs: [], complete: true });
-    expect(await provider.status('nobody', null)).toEqual({ state: 'not_found' });
+    expect(await provider.status(task('nobody'))).toEqual({ state: 'not_found' });
   });
 
   it('an expired result', async () => {
-    expect(await rig({ fetch: { error: 'expired' } }).provider.fetch('ref', '/')).toBe('expired');
+    expect(await rig({ fetch: { error: 'expired' } }).provider.fetch(task('ref'), '/')).toBe('expired');
   });
 
   it('a fetched path outside the output directory', async () => {
     const house = rig({ fetch: { files: [{ path: '/etc/hostname' }] } });
-    const error = await caught(house.provider.fetch('ref', house.out));
+    const error = await caught(house.provider.fetch(task('ref'), house.out));
     expect(error.code).toBe('PROVIDER_PROTOCOL');
     expect(error.message).toBe(
       'house broke episode-provider/1 at "fetch": it names "/etc/hostname", which lies outside its output directory',
@@ -133,9 +138,9 @@ describe.concurrent('the life of a task', () => {
     };
     const house = rig({ sheet: { capabilities }, at: { start: 'note:up' } });
     expect(await house.provider.lookup(query)).toEqual({ found: 'unsupported', refs: [], complete: false });
-    expect(await house.provider.cancel('ref')).toEqual({ state: 'unsupported', definite: false });
+    expect(await house.provider.cancel(task('ref'))).toEqual({ state: 'unsupported', definite: false });
     expect(await house.provider.estimate('text', {})).toEqual({ amount: null, unit: 'unknown', basis: 'unknown' });
-    expect(await house.provider.cost('ref')).toEqual({ amount: null, unit: 'unknown' });
+    expect(await house.provider.cost(task('ref'))).toEqual({ amount: null, unit: 'unknown' });
     expect(await house.provider.balance()).toBeNull();
     expect(house.fired('start')).toHaveLength(1);
   });
@@ -162,26 +167,26 @@ describe.concurrent('a free operation that fails', () => {
     ],
   ])('%s', async (action, [code, exit, start], why) => {
     const house = rig({ at: { 'status.request': action } });
-    const error = await caught(house.provider.status('ref', null));
+    const error = await caught(house.provider.status(task('ref')));
     expect([error.code, error.exit, error.message]).toEqual([code, exit, start + why]);
   });
 
   it('takes too long', async () => {
     const house = rig({ at: { 'status.request': 'hang' } }, { timeoutsMs: { status: 1 } });
-    const error = await caught(house.provider.status('ref', null));
+    const error = await caught(house.provider.status(task('ref')));
     expect(error.message).toBe('house gave no answer to "status": it did not answer within 0.001 s');
   });
 
   it('answers what does not fit', async () => {
     const house = rig({ at: { 'status.request': 'say:{"id":1,"ok":true,"result":{"state":"lost"}}' } });
-    const error = await caught(house.provider.status('ref', null));
+    const error = await caught(house.provider.status(task('ref')));
     expect(error.code).toBe('PROVIDER_PROTOCOL');
     expect(error.message).toContain('an answer to "status" that does not fit (state: ');
   });
 
   it('hands over the last words of its stderr', async () => {
     const house = rig({ at: { 'status.request': ['note:no route to host', 'exit:1'] } });
-    expect((await caught(house.provider.status('ref', null))).details).toEqual({
+    expect((await caught(house.provider.status(task('ref')))).details).toEqual({
       op: 'status',
       stderr: ['no route to host'],
     });

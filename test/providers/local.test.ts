@@ -22,6 +22,7 @@ import {
   tinyDisk,
   wrapped,
 } from '../media/rig.ts';
+import { task } from './exec-rig.ts';
 
 const directory = await scratch();
 const fresh = (): Promise<string> => mkdtemp(join(directory, 'out-'));
@@ -236,6 +237,6 @@ test('it describes itself as free and done at once, and has no tasks', async () 
   expect(sheet).toMatchObject({ provider: 'local', kinds: ['video', 'image', 'audio'] });
   expect(sheet.capabilities).toMatchObject({ submit: 'sync', pure: true });
   const refusal = { code: 'PROVIDER_PROTOCOL', message: 'local works at once and has no task t1' };
-  await expect(unusable.status('t1', null)).rejects.toMatchObject(refusal);
-  await expect(unusable.fetch('t1', '/')).rejects.toMatchObject(refusal);
+  await expect(unusable.status(task('t1'))).rejects.toMatchObject(refusal);
+  await expect(unusable.fetch(task('t1'), '/')).rejects.toMatchObject(refusal);
 });

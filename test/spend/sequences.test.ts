@@ -7,7 +7,7 @@ import type { Episode } from '../../src/model/episode.ts';
 import { add } from '../../src/model/money.ts';
 import type { Plan } from '../../src/model/plan.ts';
 import type { RemoteStatus, SubmitOutcome } from '../../src/model/protocol.ts';
-import { deriveStatus, isHeld, viewSteps } from '../../src/model/status.ts';
+import { isHeld, viewSteps } from '../../src/model/status.ts';
 import { mergePlan } from '../../src/plan.ts';
 import type { Provider, SubmitEvents } from '../../src/providers/provider.ts';
 import { reassemble } from '../../src/reassemble.ts';
@@ -19,6 +19,7 @@ import type { SpendServices } from '../../src/spend/spend-services.ts';
 import { checkLedger } from '../ledger-check.ts';
 import { type Desk, fake, filesIn, makeDesk, sheet } from './desk.ts';
 import { step } from './rig.ts';
+import { expectSound } from './sound.ts';
 
 /**
  * Any sequence of verbs, alone or two at once, against a provider that does whatever it likes. The model is small: what
@@ -87,7 +88,7 @@ class World {
     const submit = (clientRef: string, events: SubmitEvents) => this.#submit(clientRef, events);
     return fake(({ client_ref }, events) => submit(client_ref, events), {
       sheet: sheet({ lookup: { supported: true, proves: { present: true, absent: true }, settle_seconds: 0 } }),
-      status: async (ref): Promise<RemoteStatus> => {
+      status: async ({ ref }): Promise<RemoteStatus> => {
         const fate = this.tasks.get(ref)?.fate;
         if (fate === 'vanish there') return { state: 'not_found' };
         return fate === 'fail there' ? { state: 'error', reason: 'nsfw', billable: 'yes' } : { state: 'done' };
@@ -162,44 +163,6 @@ async function settleHonestly(services: SpendServices, id: string, on: string, w
   return ref === undefined
     ? settle(services, id, on, { form: 'not_accepted', ...said })
     : settle(services, id, on, { form: 'accepted', ref, ...said });
-}
-
-/** What must hold after every move, whatever it was. */
-function expectSound(record: Episode, world: World): void {
-  // One submission for each intent.
-  expect(new Set(world.submitted).size).toBe(world.submitted.length);
-  const attempts = record.steps.flatMap((known) => known.attempts.map((attempt) => ({ on: known.id, attempt })));
-  for (const clientRef of world.submitted)
-    expect(attempts.map(({ attempt }) => attempt.client_ref)).toContain(clientRef);
-
-  // A further attempt of a step stands only where the one before bought nothing, was given up, or a retry was asked for.
-  for (const known of record.steps) {
-    for (const [index, attempt] of known.attempts.entries()) {
-      const before = known.attempts[index - 1];
-      if (!before) continue;
-      const boughtNothing = before.outcome?.outcome === 'released' || before.settlement?.form === 'not_accepted';
-      expect(boughtNothing || attempt.verb !== 'generate').toBe(true);
-    }
-    const reasons = known.attempts.filter(({ verb, outcome }) => verb === 'retry' && outcome?.outcome !== 'released');
-    const asked = reasons.filter(({ settlement }) => settlement?.form !== 'not_accepted').map(({ reason }) => reason);
-    expect(new Set(asked).size).toBe(asked.length);
-  }
-
-  // What was charged is in the ledger, settled, reserved or possible, and nothing is settled that was not charged.
-  for (const [clientRef, amount] of world.charged) {
-    const { attempt } = attempts.find((one) => one.attempt.client_ref === clientRef)!;
-    const row = record.costs.find((cost) => cost.attempt_id === attempt.attempt_id)!;
-    expect([row.state === 'released', row.amount]).toEqual([false, amount]);
-  }
-  for (const row of record.costs.filter(({ state }) => state === 'settled')) {
-    const { attempt } = attempts.find((one) => one.attempt.attempt_id === row.attempt_id)!;
-    expect(world.charged.has(attempt.client_ref)).toBe(true);
-  }
-
-  // What is stored is what follows.
-  expect(record.status).toBe(deriveStatus(record));
-  const views = viewSteps(record);
-  expect(record.steps.map(({ id, state }) => [id, state])).toEqual(views.map(({ id, state }) => [id, state]));
 }
 
 let desk: Desk;

@@ -1,7 +1,7 @@
 import { NotStarted, startChild } from '../../child/child.ts';
+import { presentable, redaction } from '../redact.ts';
 import { type AcknowledgedEvent, type Call, converse, type Ending } from './conversation.ts';
-import { presentable, takeNotes } from './notes.ts';
-import { redaction } from './redact.ts';
+import { takeNotes } from './notes.ts';
 
 export interface AdapterOptions {
   /** The executable and its arguments; with a slash in it, relative to `cwd`, else found on PATH. No shell. */

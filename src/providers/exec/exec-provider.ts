@@ -105,9 +105,9 @@ export function createExecProvider(options: ExecProviderOptions): Required<Provi
       return submit(submission, events, signal, context);
     },
 
-    status: (ref, checkpoint) => ask('status', checkpoint === null ? { ref } : { ref, checkpoint }, RemoteStatus),
+    status: ({ ref, checkpoint }) => ask('status', checkpoint === null ? { ref } : { ref, checkpoint }, RemoteStatus),
 
-    async fetch(ref, outputDir) {
+    async fetch({ ref }, outputDir) {
       const transcript = await run('fetch', { ref, output_dir: outputDir });
       const { ending } = transcript;
       if (ending.how === 'refused' && ending.code === 'expired') return 'expired';
@@ -127,17 +127,17 @@ export function createExecProvider(options: ExecProviderOptions): Required<Provi
       return ask('estimate', { kind, params }, Estimate);
     },
 
-    async lookup(query) {
+    async lookup({ client_ref, claimed_at, fingerprint }) {
       if (!(await capabilities()).lookup?.supported) return { found: 'unsupported', refs: [], complete: false };
-      return ask('lookup', query, Lookup);
+      return ask('lookup', { client_ref, claimed_at, fingerprint }, Lookup);
     },
 
-    async cancel(ref) {
+    async cancel({ ref }) {
       if (((await capabilities()).cancel ?? 'none') === 'none') return { state: 'unsupported', definite: false };
       return ask('cancel', { ref }, Cancellation);
     },
 
-    async cost(ref) {
+    async cost({ ref }) {
       if (((await capabilities()).cost ?? 'none') === 'none') return { amount: null, unit: 'unknown' };
       return ask('cost', { ref }, FinalCost);
     },

@@ -1,23 +1,9 @@
 import { lines } from '../../child/lines.ts';
-import type { Redaction } from './redact.ts';
+import { presentable, type Redaction } from '../redact.ts';
 
 const MAX_LINE_BYTES = 16 * 1024;
-const MAX_LINE_CHARACTERS = 1_000;
 const MAX_LINES = 500;
 const KEPT_LINES = 10;
-
-/** Control characters, and the marks that turn the direction of text, as `\u001b`: a terminal prints them harmlessly. */
-const printable = (text: string): string =>
-  text.replace(
-    /[\u0000-\u0008\u000a-\u001f\u007f-\u009f\u200e\u200f\u2028-\u202e\u2066-\u2069]/g,
-    (character) => `\\u${character.charCodeAt(0).toString(16).padStart(4, '0')}`,
-  );
-
-/** A text of an adapter as people may see it: redacted, one line, at most 1,000 characters, harmless to a terminal. */
-export function presentable(text: string, redact: Redaction): string {
-  const shown = printable(redact.text(text).trimEnd());
-  return shown.length <= MAX_LINE_CHARACTERS ? shown : `${shown.slice(0, MAX_LINE_CHARACTERS)}…`;
-}
 
 /**
  * Hands each line of an adapter's stderr to `onNote`, presentable, at most 500, and resolves with the last ten at the

@@ -17,10 +17,16 @@ const hex = (value: number, length: number): string =>
 /** A character as it is, or as URLs, HTML forms and JSON may write it: encoders differ in which ones they escape. */
 function spellings(character: string): string {
   const url = [...Buffer.from(character)].map((byte) => `%${hex(byte, 2)}`).join('');
-  const units = Array.from({ length: character.length }, (_, at) => `\\\\u${hex(character.charCodeAt(at), 4)}`).join(
-    '',
-  );
-  const json = literally(JSON.stringify(character).slice(1, -1));
+  // A text inside a text inside a text: each time its backslashes are escaped once more.
+  const backslashes = '\\\\+';
+  const units = Array.from(
+    { length: character.length },
+    (_, at) => `${backslashes}u${hex(character.charCodeAt(at), 4)}`,
+  ).join('');
+  const written = JSON.stringify(character).slice(1, -1);
+  const json = written.startsWith('\\') ? `${backslashes}${literally(written.slice(1))}` : literally(written);
+  // PHP escapes the slash as well.
+  if (character === '/') return `(?:\\\\*\\/|${url}|${units})`;
   return `(?:${[literally(character), url, units, json, ...(character === ' ' ? ['\\+'] : [])].join('|')})`;
 }
 
@@ -33,7 +39,10 @@ function base64Forms(value: string): string[] {
     const bytes = Buffer.concat([Buffer.alloc(offset), Buffer.from(value)]);
     const stable = bytes.toString('base64').slice(Math.ceil((offset * 8) / 6), Math.floor((bytes.length * 8) / 6));
     if (stable.length < MIN_BASE64_LENGTH) return [];
-    return [stable, stable.replaceAll('+', '-').replaceAll('/', '_')].map(literally);
+    return [
+      literally(stable).replaceAll('\\/', '\\\\*\\/'),
+      literally(stable.replaceAll('+', '-').replaceAll('/', '_')),
+    ];
   });
 }
 
@@ -68,4 +77,19 @@ export function redaction(env: Readonly<Record<string, string>>): Redaction {
     );
   };
   return { text, json: <T>(value: T): T => walk(value) as T };
+}
+
+const MAX_CHARACTERS = 1_000;
+
+/** Control characters, and the marks that turn the direction of text, as `\u001b`: a terminal prints them harmlessly. */
+const printable = (text: string): string =>
+  text.replace(
+    /[\u0000-\u0008\u000a-\u001f\u007f-\u009f\u200e\u200f\u2028-\u202e\u2066-\u2069]/g,
+    (character) => `\\u${character.charCodeAt(0).toString(16).padStart(4, '0')}`,
+  );
+
+/** A text of a provider as people may see it: redacted, one line, at most 1,000 characters, harmless to a terminal. */
+export function presentable(text: string, redact: Redaction): string {
+  const shown = printable(redact.text(text).trimEnd());
+  return shown.length <= MAX_CHARACTERS ? shown : `${shown.slice(0, MAX_CHARACTERS)}…`;
 }
