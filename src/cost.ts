@@ -1,9 +1,11 @@
-import type { CostRow, Total } from './model/episode.ts';
+import type { Attempt, CostRow, Episode, Total } from './model/episode.ts';
 import { readEpisode, readEpisodeIds, totals } from './record.ts';
+import { firstSentAt } from './spend/attempts.ts';
 import type { Store } from './store/store.ts';
 
 export interface Costs {
-  rows: (CostRow & { episode_id: string })[];
+  /** One an attempt that may cost something, with what an invoice knows it by. */
+  rows: (CostRow & { episode_id: string; take: number | null; ref: string | null; sent_at: string | null })[];
   /** One a unit; units are never added to each other. */
   totals: Total[];
 }
@@ -17,10 +19,19 @@ export async function cost(store: Store, scope: { episodeId: string } | { week: 
         ? [scope.episodeId]
         : await readEpisodeIds(view, scope === 'show' ? null : scope.week);
     const rows: Costs['rows'] = [];
-    for (const episodeId of ids) {
-      const episode = await readEpisode(view, episodeId);
-      rows.push(...episode.costs.map((row) => ({ episode_id: episodeId, ...row })));
-    }
+    for (const episodeId of ids) rows.push(...rowsOf(await readEpisode(view, episodeId)));
     return { rows, totals: totals(rows) };
   });
 }
+
+function rowsOf({ episode_id, steps, costs }: Episode): Costs['rows'] {
+  const attempts = new Map(steps.flatMap((step) => step.attempts).map((attempt) => [attempt.attempt_id, attempt]));
+  return costs.map((row) => ({ episode_id, ...inInvoice(attempts.get(row.attempt_id)), ...row }));
+}
+
+/** A row that a migration brought may have no attempt. */
+const inInvoice = (attempt: Attempt | undefined) => ({
+  take: attempt?.number ?? null,
+  ref: attempt?.ref ?? null,
+  sent_at: attempt ? firstSentAt(attempt) : null,
+});

@@ -47,6 +47,8 @@ export const EXIT = {
   WAIT_TIMEOUT: 75,
   OUTCOME_UNKNOWN: 11,
   STEP_FAILED: 12,
+  CANCEL_UNSUPPORTED: 12,
+  RESEND_REFUSED: 12,
   ARTIFACT_CHANGED: 10,
   // money
   BUDGET_EXCEEDED: 13,
@@ -55,6 +57,7 @@ export const EXIT = {
   BUDGET_MISSING: 78,
   CREDENTIAL_MISSING: 78,
   CREDENTIAL_EXPOSED: 78,
+  CREDENTIAL_REFUSED: 78,
   STATE_NOT_SAVED: 11,
   // media
   FFMPEG_MISSING: 78,
@@ -283,6 +286,14 @@ export const providerUnreachable = (
     details: { op, ...details },
   });
 
+/** On a free request. A submission that is refused so is an outcome. */
+export const credentialRefused = (provider: string, op: string, why: string): EpisodeError =>
+  new EpisodeError('CREDENTIAL_REFUSED', `${provider} does not accept the credential at "${op}": ${why}`, {
+    subject: provider,
+    hints: [`episode provider check ${provider}  # once the key is right; nothing that was sent is lost`],
+    details: { op },
+  });
+
 export const providerProtocol = (provider: string, op: string, why: string): EpisodeError =>
   new EpisodeError('PROVIDER_PROTOCOL', `${provider} broke episode-provider/1 at "${op}": ${why}`, {
     subject: provider,
@@ -296,6 +307,21 @@ export const providerCannotStart = (provider: string, command: readonly string[]
     hints: [`name an executable file in pipeline.json: providers.${provider}.command is ${JSON.stringify(command)}`],
     details: { command },
   });
+
+/** `mapping` as pipeline.json names it. */
+export const mappingInvalid = (provider: string, mapping: string, faults: string[]): EpisodeError =>
+  new EpisodeError(
+    'PROVIDER_CONFIGURATION',
+    `the mapping ${mapping} of ${provider} cannot be used: ${faults.join('; ')}`,
+    {
+      subject: mapping,
+      hints: [
+        'docs/mappings.md says what a mapping file holds',
+        `episode provider describe ${provider}  # once it is mended`,
+      ],
+      details: { provider, faults },
+    },
+  );
 
 // Identity -----------------------------------------------------------------------------------------------------------
 
@@ -418,13 +444,19 @@ export const stillRunning = (episodeId: string, step: string, provider: string, 
     details: { ref },
   });
 
-export const outcomeUnknown = (episodeId: string, step: string, provider: string, reason: string): EpisodeError =>
+export const outcomeUnknown = (
+  episodeId: string,
+  step: string,
+  provider: string,
+  reason: string,
+  ways: readonly Way[],
+): EpisodeError =>
   new EpisodeError(
     'OUTCOME_UNKNOWN',
     `step ${step} of ${episodeId}: ${provider} may have accepted and charged it, and no answer says so (${reason}); it is held`,
     {
       subject: `${episodeId}/${step}`,
-      hints: wayLines(waysOut(episodeId, step, provider)),
+      hints: wayLines(ways),
     },
   );
 
@@ -437,6 +469,7 @@ export const taskLost = (
   step: string,
   provider: string,
   { ref, remote, settledBy }: { ref: string; remote: string; settledBy: string | null },
+  ways: readonly Way[],
 ): EpisodeError =>
   new EpisodeError(
     'OUTCOME_UNKNOWN',
@@ -445,44 +478,121 @@ export const taskLost = (
       : `step ${step} of ${episodeId}: ${settledBy} settled it as ${ref}, and ${provider} calls that ${remote}; it is held`,
     {
       subject: `${episodeId}/${step}`,
-      hints: wayLines(settledBy === null ? waysHome(episodeId, step) : waysOut(episodeId, step, provider)),
+      hints: wayLines(ways),
       details: { ref, remote },
     },
   );
 
 /** A command that can be typed as it stands, and what it says. */
-interface Way {
+export interface Way {
+  does: 'ask' | 'accepted' | 'output' | 'not_accepted' | 'write_off' | 'resend';
   command: string;
   means: string;
 }
 
 export const wayLines = (ways: readonly Way[]): string[] => ways.map(({ command, means }) => `${command}  # ${means}`);
 
-const settleCommand = (episodeId: string, step: string, form: string): string =>
-  `episode settle ${episodeId} --step ${step} ${form} --evidence "…"`;
+const settleCommand = (episodeId: string, step: string, form: string, evidence = '"…"'): string =>
+  `episode settle ${episodeId} --step ${step} ${form} --evidence ${evidence}`;
+
+const reconcileCommand = (episodeId: string, step: string): string => `episode reconcile ${episodeId} --step ${step}`;
+
+/** What is known of an attempt whose hold somebody must end. */
+interface Held {
+  provider: string;
+  /** What the provider called it, if it said so without saying that it accepted it. */
+  ref: string | null;
+  /** Whether its result can only come from a person: the provider gives it with the answer or never. */
+  isSync: boolean;
+  mayResend: boolean;
+  /** What may have been charged, "0.40 USD". */
+  atRisk: string | null;
+}
 
 /** What ends the hold of a step of which nobody knows whether it was accepted. */
-export const waysOut = (episodeId: string, step: string, provider: string): Way[] => [
-  { command: `episode reconcile ${episodeId} --step ${step}`, means: `asks ${provider}; free` },
-  { command: settleCommand(episodeId, step, '--accepted REF'), means: `found at ${provider}` },
+export function waysOut(episodeId: string, step: string, held: Held): Way[] {
+  const { provider, isSync, mayResend, atRisk } = held;
+  const accepted = `--accepted ${held.ref === null ? 'REF' : shellWord(held.ref)}`;
+  const ways: (Way | false)[] = [
+    { does: 'ask', command: reconcileCommand(episodeId, step), means: `asks ${provider}; free` },
+    mayResend && {
+      does: 'resend',
+      command: settleCommand(episodeId, step, '--resend'),
+      means: `asks ${provider}, then sends the same once more, which it promises to count once`,
+    },
+    { does: 'accepted', command: settleCommand(episodeId, step, accepted), means: `found at ${provider}` },
+    isSync && {
+      does: 'output',
+      command: settleCommand(episodeId, step, `${accepted} --output FILE`),
+      means: 'the same, and FILE is its result',
+    },
+    {
+      does: 'not_accepted',
+      command: settleCommand(episodeId, step, '--not-accepted'),
+      means: `surely not there; then: episode generate ${episodeId}`,
+    },
+    {
+      does: 'write_off',
+      command: settleCommand(episodeId, step, '--write-off'),
+      means: `cannot be known, ${atRisk ?? 'its cost'} stays; then: episode retry …`,
+    },
+  ];
+  return ways.filter((way) => way !== false);
+}
+
+/** What brings the result of an accepted task home, or gives it up. */
+export const waysHome = (episodeId: string, step: string, ref: string, atRisk: string | null = null): Way[] => [
+  { does: 'ask', command: reconcileCommand(episodeId, step), means: 'asks for it again; free' },
   {
-    command: settleCommand(episodeId, step, '--not-accepted'),
-    means: `surely not there; then: episode generate ${episodeId}`,
+    does: 'output',
+    command: settleCommand(episodeId, step, `--accepted ${shellWord(ref)} --output FILE`),
+    means: 'FILE is its result',
   },
   {
+    does: 'write_off',
     command: settleCommand(episodeId, step, '--write-off'),
-    means: 'cannot be known, its cost stays; then: episode retry …',
+    means: `cannot be had any more, ${atRisk ?? 'its cost'} stays; then: episode retry …`,
   },
 ];
 
-/** What brings the result of an accepted task home, or gives it up. */
-export const waysHome = (episodeId: string, step: string): Way[] => [
-  { command: `episode reconcile ${episodeId} --step ${step}`, means: 'asks for it again; free' },
-  {
-    command: settleCommand(episodeId, step, '--write-off'),
-    means: 'cannot be had any more, its cost stays; then: episode retry …',
-  },
-];
+/** Asked to stop, and nothing says yet that it did. */
+export const cancelRequested = (
+  episodeId: string,
+  step: string,
+  provider: string,
+  { ref, state }: { ref: string; state: string },
+): EpisodeError =>
+  new EpisodeError(
+    'STILL_RUNNING',
+    `step ${step} of ${episodeId}: ${provider} was asked to cancel ${ref} and answers "${state}"; until it says more it runs, and may be charged`,
+    {
+      subject: `${episodeId}/${step}`,
+      hints: [`${reconcileCommand(episodeId, step)}  # tells what became of it; free`],
+      details: { ref, state },
+    },
+  );
+
+/** By what the provider said of itself at the claim, or says now. */
+export const cancelUnsupported = (episodeId: string, step: string, provider: string, ref: string): EpisodeError =>
+  new EpisodeError(
+    'CANCEL_UNSUPPORTED',
+    `step ${step} of ${episodeId}: ${provider} has no way to cancel ${ref}; nothing was asked or changed`,
+    {
+      subject: `${episodeId}/${step}`,
+      hints: [
+        `cancel ${ref} in the console of ${provider}, if it has one; then: ${reconcileCommand(episodeId, step)}`,
+        `${settleCommand(episodeId, step, '--write-off')}  # gives it up; its cost stays`,
+      ],
+      details: { ref },
+    },
+  );
+
+/** `why` is a sentence about what would have been sent again; the step is held as before. */
+export const resendRefused = (episodeId: string, step: string, why: string, ways: readonly Way[]): EpisodeError =>
+  new EpisodeError('RESEND_REFUSED', `step ${step} of ${episodeId} is not sent again: ${why}; it is held as before`, {
+    subject: `${episodeId}/${step}`,
+    hints: wayLines(ways),
+  });
 
 export const retryCommand = (episodeId: string, step: string): string =>
   `episode retry ${episodeId} --step ${step} --reason "…"`;
@@ -594,25 +704,34 @@ export const insufficientFunds = (episodeId: string, step: string, provider: str
 export const stateNotSaved = (
   episodeId: string,
   step: string,
-  answered: { outcome: 'accepted' | 'completed' | 'released' | 'unknown'; ref: string | null; reason: string | null },
+  answered: {
+    outcome: 'accepted' | 'completed' | 'released' | 'unknown';
+    ref: string | null;
+    /** What it was sent under: stands for a reference where the provider gives none. */
+    clientRef: string;
+    reason: string | null;
+    /** Absolute paths of the result, which came with the answer. */
+    files: readonly string[];
+  },
   cause: unknown,
 ): EpisodeError => {
-  const settle = (form: string, evidence: string): string =>
-    `episode settle ${episodeId} --step ${step} ${form} --evidence ${quoted(evidence)}`;
-  const { outcome, ref, reason } = answered;
+  const { outcome, ref, clientRef, reason, files } = answered;
+  const settle = (form: string, evidence: string): string => settleCommand(episodeId, step, form, quoted(evidence));
+  const output = files.map((file) => ` --output ${quoted(file)}`).join('');
+  const known = ref ?? (files.length > 0 ? clientRef : null);
   const command =
-    ref !== null
-      ? settle(`--accepted ${quoted(ref)}`, 'the answer, which was not saved')
+    known !== null
+      ? settle(`--accepted ${quoted(known)}${output}`, 'the answer, which was not saved')
       : outcome === 'released'
         ? settle('--not-accepted', `the answer, which was not saved: ${reason ?? 'released'}`)
-        : `episode reconcile ${episodeId} --step ${step}`;
+        : reconcileCommand(episodeId, step);
   return new EpisodeError(
     'STATE_NOT_SAVED',
     `step ${step} of ${episodeId} was sent, and the answer (${outcome}${ref === null ? '' : `, ref ${ref}`}) could not be saved: ${(cause as Error).message}`,
     {
       subject: `${episodeId}/${step}`,
       hints: ['free the disk or mend it, then:', command],
-      details: { outcome, ref, reason },
+      details: { outcome, ref, reason, client_ref: clientRef, ...(files.length > 0 && { files }) },
       cause,
     },
   );
@@ -620,6 +739,9 @@ export const stateNotSaved = (
 
 /** For a POSIX shell, as one word. */
 const quoted = (word: string): string => `'${word.replaceAll("'", `'\\''`)}'`;
+
+/** The same without quotes where none are needed. */
+const shellWord = (word: string): string => (/^[\w@%+=:,./][\w@%+=:,./-]*$/.test(word) ? word : quoted(word));
 
 // The command line ---------------------------------------------------------------------------------------------------
 

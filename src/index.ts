@@ -17,8 +17,9 @@ export { approve, type ApproveOptions } from './approve.ts'; // binds a person t
 export { reject, type RejectOptions } from './reject.ts'; // keeps the take, with the reason against it
 export { retry, type RetryOptions } from './retry.ts'; // pays once more for one step
 export { reassemble } from './reassemble.ts'; // a new film from the current outputs
-export { reconcile } from './reconcile.ts'; // asks the providers; free
-export { settle, type SettleForm } from './settle.ts'; // what a person knows of a held step
+export { reconcile, reconcileAll } from './reconcile.ts'; // asks the providers; free
+export { settle, settleByResend, settleWithOutput } from './settle.ts'; // what a person knows of a held step
+export { cancel } from './cancel.ts'; // asks a provider to stop a task; free
 
 // Looking: nothing here writes a record.
 export { list, type Attention, type Listed, type Listing } from './list.ts'; // what needs you, what runs, what is done

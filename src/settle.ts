@@ -1,22 +1,38 @@
-import { EpisodeError, stepNotReady, wayLines, waysHome } from './errors.ts';
+import { type EpisodeError, episodeClosed } from './errors.ts';
 import { findStep } from './generate.ts';
 import { attemptState } from './model/attempt.ts';
-import type { Attempt, Episode } from './model/episode.ts';
-import type { StepView } from './model/status.ts';
-import { stepCommands } from './next.ts';
+import type { Config } from './model/config.ts';
+import type { Attempt, Episode, OutputFile } from './model/episode.ts';
+import type { Port } from './port.ts';
 import { readEpisode, saveEpisode } from './record.ts';
-import { withSettlement } from './spend/attempts.ts';
-import { judged } from './spend/recover.ts';
+import { findAttempt, withFiles, withSettlement } from './spend/attempts.ts';
+import { hashOwn, lastName, type OwnFile, placeOwn } from './spend/own-output.ts';
+import { judged, recoverClaims } from './spend/recover.ts';
 import { reportOf, type SpendAnswer, stepResults } from './spend/report.ts';
+import type { Target } from './spend/send.ts';
+import {
+  attemptToSettle,
+  isSettledAs,
+  mayHaveOutput,
+  maySettle,
+  refuseTaken,
+  type SettleForm,
+  unsettleable,
+} from './spend/settleable.ts';
 import type { SpendServices } from './spend/spend-services.ts';
+import { discardTake } from './spend/take.ts';
+import type { Transaction } from './store/store.ts';
 
-export type SettleForm = { form: 'accepted'; ref: string } | { form: 'not_accepted' } | { form: 'write_off' };
+interface Said {
+  by: string;
+  evidence: string;
+}
 
 /**
  * Records what a person knows of a held step, with who, when and the evidence. Sends nothing and pays nothing.
  * `accepted`: the task is followed from now on. `not_accepted`: the step is ready again. `write_off`: it stays unknown,
  * its cost possible, and `retry` may pay once more. The same again changes nothing; something else corrects what was said
- * as long as no output came of it, and both stay in the events.
+ * as long as no output came of it, and both stay in the events. `take`: of the attempt with that number.
  * Throws `EPISODE_NOT_FOUND` (66), `STEP_NOT_FOUND` (64), `ATTEMPT_IN_FLIGHT` (75) while it is being sent,
  * `STEP_NOT_READY` (14) when there is nothing to settle.
  */
@@ -24,14 +40,15 @@ export async function settle(
   { store, port, config }: Pick<SpendServices, 'store' | 'port' | 'config'>,
   episodeId: string,
   step: string,
-  said: SettleForm & { by: string; evidence: string },
+  said: SettleForm & Said & { take?: number | null },
 ): Promise<SpendAnswer> {
+  const { take = null } = said;
   const episode = await store.transact(async (transaction) => {
     const known = judged(port, await readEpisode(transaction, episodeId));
     const view = findStep(known, step);
-    const attempt = attemptToSettle(known, step, said);
+    const attempt = attemptToSettle(known, step, { ...said, take });
     if (attempt && isSettledAs(attempt, said)) return known;
-    if (!attempt || !maySettle(attempt, said.form)) throw unsettleable(known, view, attempt);
+    if (!attempt || !maySettle(attempt, said.form)) throw unsettleable(known, view, attempt, take);
     if (said.form === 'accepted') refuseTaken(known, attempt, step, said.ref);
     const at = new Date(port.now()).toISOString();
     const { by, evidence } = said;
@@ -46,72 +63,106 @@ export async function settle(
       evidence,
     });
   });
-  return reportOf(
-    { episode, steps: stepResults(episode, new Map([[step, 'proceed']])), failures: [] },
-    config.currency,
-  );
+  return answer(config, episode, step);
 }
 
-const isSettledAs = (attempt: Attempt, said: SettleForm): boolean =>
-  attempt.settlement?.form === said.form && (said.form !== 'accepted' || attempt.settlement.ref === said.ref);
+const answer = (
+  { currency }: Config,
+  episode: Episode,
+  step: string,
+  verdict: 'proceed' | 'replay' = 'proceed',
+  failures: EpisodeError[] = [],
+): SpendAnswer => reportOf({ episode, steps: stepResults(episode, new Map([[step, verdict]])), failures }, currency);
 
-/** A written-off attempt may still turn out to have been accepted; an accepted one may still be given up. */
-const LEAVES: Record<SettleForm['form'], ReturnType<typeof attemptState>[]> = {
-  accepted: ['unknown', 'written-off'],
-  not_accepted: ['unknown', 'written-off'],
-  write_off: ['unknown', 'accepted', 'running'],
-};
-
-const maySettle = (attempt: Attempt, form: SettleForm['form']): boolean =>
-  LEAVES[form].includes(attemptState(attempt)) || isCorrectable(attempt, form);
-
-/** Said by a person before, and nothing came of it: a reference can be mistyped, and a task overlooked. */
-function isCorrectable({ files, settlement }: Attempt, form: SettleForm['form']): boolean {
-  if (files !== null || form === 'write_off') return false;
-  return settlement?.form === 'accepted' || (settlement?.form === 'not_accepted' && form === 'accepted');
+/**
+ * Sends a held step once more under the same reference, where its provider promises to count that once (`resend` of
+ * spend/). The same again after it was accepted changes nothing. Throws what `resend` throws, and `STEP_NOT_READY` (14)
+ * for a step that is not held so.
+ */
+export async function settleByResend(
+  services: SpendServices,
+  episodeId: string,
+  step: string,
+  said: Said,
+): Promise<SpendAnswer> {
+  await recoverClaims(services, episodeId);
+  const known = await services.store.view((view) => readEpisode(view, episodeId));
+  if (known.closed) throw episodeClosed(episodeId, known.closed);
+  const view = findStep(known, step);
+  const state = view.last && attemptState(view.last);
+  if (state !== 'unknown') {
+    const isDone = view.last?.resends !== undefined && ['accepted', 'running', 'succeeded'].includes(state ?? '');
+    if (isDone) return answer(services.config, known, step, 'replay');
+    throw unsettleable(known, view, view.last ?? undefined);
+  }
+  const { resend } = await import('./spend/resend.ts');
+  const { episode, sent, failures } = await resend(services, episodeId, view, said);
+  if (!sent) services.note(`${view.last!.provider} has ${step}; nothing was sent again`);
+  return answer(services.config, episode, step, sent ? 'proceed' : 'replay', failures);
 }
 
-/** The newest that can be settled so: a write-off that turns out to have been accepted may have been paid again since. */
-function attemptToSettle(episode: Episode, step: string, said: SettleForm): Attempt | undefined {
-  const attempts = episode.steps.find((record) => record.id === step)?.attempts ?? [];
-  const settleable = attempts.findLast((attempt) => maySettle(attempt, said.form));
-  return settleable ?? attempts.findLast((attempt) => isSettledAs(attempt, said)) ?? attempts.at(-1);
-}
+/**
+ * Records that a step was accepted under `ref`, and that these files are its output: for a provider that gives its result
+ * with the answer, or no longer has it. They are copied, decoded and hashed like fetched ones; the person's stay where
+ * they are. The cost is settled at its worst case unless it is known. The same again changes nothing.
+ * Throws what `settle` throws, and `MEDIA_NOT_WHOLE` (76), `CANNOT_WRITE` (73); nothing is recorded then.
+ */
+export async function settleWithOutput(
+  services: Pick<SpendServices, 'store' | 'port' | 'config' | 'root' | 'media'>,
+  episodeId: string,
+  step: string,
+  said: Said & { ref: string; output: readonly OwnFile[] },
+): Promise<SpendAnswer> {
+  const { store, port, config, root } = services;
+  const known = judged(port, await store.view((view) => readEpisode(view, episodeId)));
+  const view = findStep(known, step);
+  const attempts = known.steps.find((record) => record.id === step)?.attempts ?? [];
+  const attempt = attempts.findLast((one) => mayHaveOutput(one, said.ref));
+  if (!attempt) {
+    const hashes = await Promise.all(said.output.map((own) => hashOwn(services, own)));
+    if (attempts.some((one) => isDelivered(one, said.ref, hashes))) return answer(config, known, step, 'replay');
+    throw unsettleable(known, view, attempts.at(-1));
+  }
+  refuseTaken(known, attempt, step, said.ref);
 
-/** One reference is one task: that of another attempt was read on the wrong line. */
-function refuseTaken(episode: Episode, attempt: Attempt, step: string, ref: string): void {
-  for (const { id, attempts } of episode.steps) {
-    const other = attempts.find((one) => one.ref === ref && one.attempt_id !== attempt.attempt_id);
-    if (other)
-      throw stepNotReady(episode.episode_id, step, `${ref} is the reference of take ${other.number} of step ${id}`);
+  const target = { episodeId, step, role: view.step?.role ?? null, attempt };
+  const files = await placeOwn(services, target, said.output);
+  try {
+    const episode = await store.transact((transaction) => recordOutput(transaction, port, target, said, files));
+    return answer(config, episode, step);
+  } catch (error) {
+    await discardTake(port.disk, root, files);
+    throw error;
   }
 }
 
-function unsettleable(episode: Episode, view: StepView, attempt: Attempt | undefined): EpisodeError {
-  const { episode_id } = episode;
-  const { id } = view;
-  const state = attempt ? attemptState(attempt) : 'not started';
-  switch (state) {
-    case 'claimed':
-    case 'sending':
-      return new EpisodeError(
-        'ATTEMPT_IN_FLIGHT',
-        `step ${id} of ${episode_id} is being sent right now; wait for its outcome`,
-        { subject: `${episode_id}/${id}`, hints: [`episode wait ${episode_id}`] },
-      );
-    case 'accepted':
-    case 'running': {
-      const why = `${attempt!.provider} itself accepted it as ${attempt!.ref}`;
-      return stepNotReady(episode_id, id, why, ...wayLines(waysHome(episode_id, id)));
-    }
-    case 'succeeded': {
-      const why = `it succeeded${attempt!.ref === null ? '' : ` as ${attempt!.ref}`}, and its output is here`;
-      const other = `episode reject ${episode_id} --step ${id} --reason "…"  # if it is not the right one; then: episode retry …`;
-      return stepNotReady(episode_id, id, why, other);
-    }
-    default: {
-      const why = `it is ${state}, and nothing about it can be settled so`;
-      return stepNotReady(episode_id, id, why, ...stepCommands(episode, view));
-    }
-  }
+const isDelivered = ({ ref, files }: Attempt, wanted: string, hashes: readonly string[]): boolean =>
+  ref === wanted && files?.map(({ sha256 }) => sha256).join() === hashes.join();
+
+async function recordOutput(
+  transaction: Transaction,
+  port: Port,
+  { episodeId, step, attempt: { attempt_id } }: Target,
+  { ref, by, evidence, output }: Said & { ref: string; output: readonly OwnFile[] },
+  files: OutputFile[],
+): Promise<Episode> {
+  const known = judged(port, await readEpisode(transaction, episodeId));
+  const attempt = findAttempt(known, attempt_id)!;
+  // Recorded already, by a commit that was in doubt.
+  if (attempt.files?.[0]?.path === files[0]!.path) return known;
+  if (!mayHaveOutput(attempt, ref)) throw unsettleable(known, findStep(known, step), attempt);
+  refuseTaken(known, attempt, step, ref);
+  const at = new Date(port.now()).toISOString();
+  const brought = files.map(({ sha256 }, index) => ({ name: lastName(output[index]!.name), sha256 }));
+  const settled = withSettlement(known, attempt_id, { form: 'accepted', at, by, evidence, ref, files: brought });
+  return saveEpisode(transaction, withFiles(settled, attempt_id, files, undefined, at), {
+    at,
+    by,
+    event: 'settled: accepted, with its output',
+    step,
+    attempt_id,
+    ref,
+    files: brought,
+    evidence,
+  });
 }

@@ -37,7 +37,7 @@ export async function paidAnswer({ report, failures }: SpendAnswer): Promise<Ans
   };
 }
 
-function reportText(report: SpendReport): string {
+export function reportText(report: SpendReport): string {
   const width = Math.max(4, ...report.steps.map(({ step }) => step.length));
   const { currency, settled, reserved, possible } = report.cost;
   const lines = report.steps.map(({ step, state, cost }) =>

@@ -68,6 +68,11 @@ export const VERBS: Record<string, { group: Group; summary: string; load: () => 
     summary: 'record what you know of a held step',
     load: () => import('./commands/settle.ts'),
   },
+  cancel: {
+    group: 'Trouble',
+    summary: 'ask a provider to stop a task; free',
+    load: () => import('./commands/cancel.ts'),
+  },
   cost: { group: 'Trouble', summary: 'what was, may be and will be charged', load: () => import('./commands/cost.ts') },
   doctor: {
     group: 'Trouble',
@@ -81,6 +86,11 @@ export const VERBS: Record<string, { group: Group; summary: string; load: () => 
   },
   init: { group: 'Setup', summary: 'make a show in this directory', load: () => import('./commands/init.ts') },
   plan: { group: 'Setup', summary: 'validate, price and give a plan', load: () => import('./commands/plan.ts') },
+  provider: {
+    group: 'Setup',
+    summary: 'the providers, what they can do, and whether they know you; free',
+    load: () => import('./commands/provider.ts'),
+  },
   completion: {
     group: 'Setup',
     summary: 'tab completion for your shell',

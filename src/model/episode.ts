@@ -1,5 +1,6 @@
 import * as z from 'zod/mini';
 import { RecordedPlan } from './plan.ts';
+import { Lookup, Outcome, Remote, Settlement } from './said.ts';
 import { decimal, episodeId, name, sha256, showPath, timestamp, weekId } from './scalars.ts';
 import { Sheet } from './sheet.ts';
 
@@ -27,39 +28,6 @@ export const OutputFile = z.lazy(() =>
   }),
 );
 export type OutputFile = z.infer<typeof OutputFile>;
-
-/** How a submission ended. `message`, `billable`, `retry_after` and `evidence` are what the provider said. */
-const Outcome = z.lazy(() =>
-  z.looseObject({
-    outcome: z.enum(['accepted', 'completed', 'released', 'unknown']),
-    at: timestamp,
-    reason: z.nullable(z.string()),
-    message: z.optional(z.string()),
-    billable: z.optional(z.enum(['yes', 'no', 'unknown'])),
-    retry_after: z.optional(z.number()),
-    evidence: z.optional(json),
-  }),
-);
-
-const Remote = z.lazy(() =>
-  z.looseObject({
-    state: z.enum(['queued', 'running', 'done', 'error', 'canceled', 'not_found', 'expired']),
-    progress: z.nullable(z.number()),
-    reason: z.nullable(z.string()),
-    billable: z.optional(z.enum(['yes', 'no', 'unknown'])),
-    at: timestamp,
-  }),
-);
-
-const Settlement = z.lazy(() =>
-  z.looseObject({
-    form: z.enum(['accepted', 'not_accepted', 'write_off']),
-    at: timestamp,
-    by: z.string(),
-    evidence: z.string(),
-    ref: z.nullable(z.string()),
-  }),
-);
 
 export const Attempt = z.lazy(() =>
   z.looseObject({
@@ -95,6 +63,13 @@ export const Attempt = z.lazy(() =>
     finished_at: z.nullable(timestamp),
     settlement: z.nullable(Settlement),
     rejection: z.nullable(z.looseObject({ at: timestamp, by: z.string(), reason: z.string() })),
+    lookup: z.optional(Lookup),
+    /** That its provider was asked to stop it, and what it answered. */
+    cancellation: z.optional(z.looseObject({ at: timestamp, by: z.string(), state: z.string() })),
+    /** Each time it was sent again under the same client reference; `sent_at`: when it was sent the time before. */
+    resends: z.optional(
+      z.array(z.looseObject({ at: timestamp, by: z.string(), evidence: z.string(), sent_at: timestamp })),
+    ),
   }),
 );
 export type Attempt = z.infer<typeof Attempt>;

@@ -81,7 +81,13 @@ export const Lookup = z.looseObject({
 });
 export type Lookup = z.infer<typeof Lookup>;
 
-export const Cancellation = z.looseObject({ state: z.string(), definite: z.boolean() });
+export const Cancellation = z.looseObject({
+  state: z.string(),
+  definite: z.boolean(),
+  reason: z.optional(z.string()),
+  billable: z.optional(Billable),
+  cost: z.optional(Price),
+});
 export type Cancellation = z.infer<typeof Cancellation>;
 
 export const Check = z.looseObject({

@@ -1,6 +1,8 @@
 import { fingerprint } from '../fingerprint.ts';
 import type { Attempt, CostRow, Episode } from '../model/episode.ts';
 import type { Price, RemoteStatus, SubmitOutcome } from '../model/protocol.ts';
+import type { Lookup, Settlement } from '../model/said.ts';
+import type { Task } from '../providers/provider.ts';
 
 /** Pure moves of one attempt and its cost row inside an episode's record. */
 
@@ -12,6 +14,17 @@ export function idsOf(ledgerId: string, episodeId: string, step: string, number:
 
 export const findAttempt = (episode: Episode, attemptId: string): Attempt | undefined =>
   episode.steps.flatMap((step) => step.attempts).find((attempt) => attempt.attempt_id === attemptId);
+
+/** What its provider needs to be asked about it. */
+export const taskOf = ({ ref, checkpoint, attempt_id, client_ref, kind, params, claim }: Attempt): Task => ({
+  ref: ref!,
+  checkpoint,
+  attempt_id,
+  client_ref,
+  kind,
+  params,
+  claimed_at: claim.at,
+});
 
 export function withAttempt(episode: Episode, attemptId: string, change: (attempt: Attempt) => Attempt): Episode {
   const steps = episode.steps.map((step) => ({
@@ -68,7 +81,8 @@ export function withOutcome(episode: Episode, attemptId: string, outcome: Submit
   return withCost(changed, attemptId, (row) => {
     switch (outcome.outcome) {
       case 'accepted':
-        return moved(priced(row, outcome.cost), 'reserved', at);
+        // Told already, while its command still waited for this answer, what the task came to.
+        return isOver(before, ref) ? row : moved(priced(row, outcome.cost), 'reserved', at);
       case 'completed':
         return settled(row, outcome.cost, at);
       case 'released':
@@ -78,6 +92,9 @@ export function withOutcome(episode: Episode, attemptId: string, outcome: Submit
     }
   });
 }
+
+const isOver = ({ ref, remote }: Attempt, accepted: string | null): boolean =>
+  ref === accepted && (remote?.state === 'error' || remote?.state === 'canceled');
 
 const referenceIn = (outcome: SubmitOutcome): string | undefined =>
   outcome.outcome === 'accepted' || outcome.outcome === 'completed' ? outcome.ref : undefined;
@@ -104,25 +121,25 @@ function said(outcome: SubmitOutcome) {
  * What a person said of an attempt whose outcome nobody knew, or corrected. What the provider told under a reference that
  * a person gave is of that reference: with another one, or with none, it counts no more.
  */
-export function withSettlement(
-  episode: Episode,
-  attemptId: string,
-  settlement: NonNullable<Attempt['settlement']>,
-): Episode {
-  const accepted = settlement.form === 'accepted' && {
-    outcome: 'accepted' as const,
-    at: settlement.at,
-    reason: 'settled',
-  };
+export function withSettlement(episode: Episode, attemptId: string, settlement: Settlement): Episode {
+  const before = findAttempt(episode, attemptId);
+  // Its provider called it so, or never called it anything: what it said of it stands.
+  const isSame = settlement.form === 'accepted' && (before?.ref === null || before?.ref === settlement.ref);
   const changed = withAttempt(episode, attemptId, (attempt) => ({
     ...attempt,
     settlement,
     ref: settlement.form === 'write_off' ? attempt.ref : settlement.ref,
-    remote: settlement.form === 'write_off' ? attempt.remote : null,
-    outcome: accepted || attempt.outcome,
+    // With its output here, what the provider says of it is history; else it is asked anew.
+    remote: settlement.form === 'write_off' || (isSame && settlement.files) ? attempt.remote : null,
+    outcome:
+      settlement.form === 'accepted' && !(isSame && attempt.outcome?.outcome === 'accepted')
+        ? { outcome: 'accepted', at: settlement.at, reason: 'settled' }
+        : attempt.outcome,
   }));
   const state = { accepted: 'reserved', not_accepted: 'released', write_off: 'possible' } as const;
-  return withCost(changed, attemptId, (row) => moved(atWorst(row), state[settlement.form], settlement.at));
+  return withCost(changed, attemptId, (row) =>
+    isSame && row.state === 'settled' ? row : moved(atWorst(row), state[settlement.form], settlement.at),
+  );
 }
 
 /** What a failure under a wrong reference was said to cost is forgotten: the worst case stands again. */
@@ -160,4 +177,56 @@ export function withFiles(
   const changed = withAttempt(episode, attemptId, (attempt) => ({ ...attempt, files, finished_at: at }));
   const costed = withCost(changed, attemptId, (row) => (row.state === 'settled' ? row : settled(row, price, at)));
   return { ...costed, artifacts: [...costed.artifacts, ...files] };
+}
+
+/** That a person had its provider asked to stop it; what became of it is said by `withRemote`. */
+export const withCancellation = (
+  episode: Episode,
+  attemptId: string,
+  cancellation: NonNullable<Attempt['cancellation']>,
+): Episode => withAttempt(episode, attemptId, (attempt) => ({ ...attempt, cancellation }));
+
+/** Its provider says once more that it no longer has it. */
+export const withAskedAgain = (episode: Episode, attemptId: string, at: string): Episode =>
+  withAttempt(episode, attemptId, (attempt) => ({
+    ...attempt,
+    remote: attempt.remote && { ...attempt.remote, asked_at: at },
+  }));
+
+/** Whoever asks every few minutes leaves one event, not thousands: the last of its kind makes room for the new one. */
+export function withoutRepeat(episode: Episode, attemptId: string, event: string): Episode {
+  const last = episode.events.at(-1);
+  const isRepeat = last?.event === event && last.attempt_id === attemptId;
+  return isRepeat ? { ...episode, events: episode.events.slice(0, -1) } : episode;
+}
+
+/** What a lookup found. Asking again and again leaves the last answer, not a history. */
+export const withLookup = (episode: Episode, attemptId: string, lookup: Lookup): Episode =>
+  withAttempt(episode, attemptId, (attempt) => ({ ...attempt, lookup }));
+
+/** The earliest that it can have been sent: from there a provider counts how long it knows a client reference. */
+export const firstSentAt = ({ resends, sending_at, claim }: Attempt): string =>
+  resends?.[0]?.sent_at ?? sending_at ?? claim.at;
+
+/** The latest that it can have been sent: from there a provider has its time to list it. */
+export const lastSentMs = ({ resends, sending_at, claim }: Attempt): number =>
+  Math.max(Date.parse(resends?.at(-1)?.at ?? claim.at), Date.parse(sending_at ?? claim.at));
+
+/** It may have been sent since: only the answer of this very claim, or evidence, says anything from here on. */
+export function withRenewedClaim(
+  episode: Episode,
+  attemptId: string,
+  claim: Pick<Attempt['claim'], 'token' | 'owner' | 'lease_until'>,
+  { by, evidence, at }: { by: string; evidence: string; at: string },
+): Episode {
+  return withAttempt(episode, attemptId, (attempt) => {
+    const sent_at = attempt.sending_at ?? attempt.claim.at;
+    return {
+      ...attempt,
+      claim: { ...attempt.claim, ...claim, adapter: null },
+      sending_at: sent_at,
+      outcome: null,
+      resends: [...(attempt.resends ?? []), { at, by, evidence, sent_at }],
+    };
+  });
 }

@@ -15,6 +15,8 @@ import type { SpendServices } from './spend-services.ts';
 /** Longer than any send may take (an adapter has 15 minutes): until then an owner on another host is taken to be alive. */
 const LEASE_MS = 20 * 60_000;
 
+export const leaseUntil = (now: number): string => new Date(now + LEASE_MS).toISOString();
+
 interface ClaimRequest {
   episodeId: string;
   step: Step;
@@ -174,7 +176,7 @@ function newAttempt(
       by,
       token,
       owner,
-      lease_until: new Date(at + LEASE_MS).toISOString(),
+      lease_until: leaseUntil(at),
       adapter: null,
     },
     checkpoint: null,

@@ -6,12 +6,14 @@ import {
   stepGivenUp,
   stillRunning,
   taskLost,
+  type Way,
   waysHome,
   waysOut,
 } from '../errors.ts';
 import { attemptState, isLost } from '../model/attempt.ts';
 import type { Attempt } from '../model/episode.ts';
 import type { StepView } from '../model/status.ts';
+import { firstSentAt } from './attempts.ts';
 import { isFree } from './budget.ts';
 
 /** What people are told of an attempt that did not end well; the records say the same. */
@@ -19,18 +21,70 @@ import { isFree } from './budget.ts';
 /** Why nobody knows, in the words of whoever found out. */
 export const whyUnknown = ({ outcome }: Attempt): string => outcome?.message ?? outcome?.reason ?? 'no answer';
 
-const whyFailed = ({ outcome, remote }: Attempt): string =>
-  [remote?.reason ?? outcome?.reason, outcome?.message].filter(Boolean).join(': ') || 'it gave no reason';
+const whyFailed = ({ outcome, remote, cancellation }: Attempt): string =>
+  [remote?.reason ?? outcome?.reason, outcome?.message].filter(Boolean).join(': ') ||
+  (remote?.state === 'canceled'
+    ? `canceled${cancellation ? `, as ${cancellation.by} asked` : ''}`
+    : 'it gave no reason');
 
 /** Who gave the reference of an attempt; `null` when its provider did. */
 export const settledBy = ({ settlement }: Attempt): string | null =>
   settlement?.form === 'accepted' ? settlement.by : null;
 
+/** What is known beside the attempt: what may have been charged for it ("0.40 USD"), and the time. */
+interface Beside {
+  atRisk?: string | null;
+  /** Milliseconds since the epoch; without it, what depends on the time is left out. */
+  now?: number;
+}
+
 /** What ends a hold (`isHeld`): commands that can be typed as they stand, and what each says. */
-export const waysOutOf = (episodeId: string, step: string, attempt: Attempt) =>
-  isLost(attempt) && settledBy(attempt) === null
-    ? waysHome(episodeId, step)
-    : waysOut(episodeId, step, attempt.provider);
+export function waysOutOf(
+  episodeId: string,
+  step: string,
+  attempt: Attempt,
+  { atRisk = null, now }: Beside = {},
+): Way[] {
+  if (isLost(attempt) && settledBy(attempt) === null) return waysHome(episodeId, step, attempt.ref!, atRisk);
+  const { sheet, provider, outcome } = attempt;
+  // What a person gave is being doubted here.
+  const ref = attempt.ref === null && typeof outcome?.evidence?.ref === 'string' ? outcome.evidence.ref : null;
+  return waysOut(episodeId, step, {
+    provider,
+    ref,
+    isSync: sheet.capabilities.submit === 'sync',
+    mayResend: now !== undefined && attempt.ref === null && whyNoResend(attempt, now) === null,
+    atRisk,
+  });
+}
+
+/** On the way to the provider, and by clocks that differ, time passes that its window does not wait for. */
+const RESEND_MARGIN_MS = 60_000;
+
+/** Why a held attempt must not be sent again under its reference, by its stored sheet; `null`: it may be, once looked up. */
+export function whyNoResend(attempt: Attempt, now: number): string | null {
+  const { idempotent_submit, lookup } = attempt.sheet.capabilities;
+  const { provider } = attempt;
+  if (idempotent_submit?.supported !== true) return `${provider} does not promise to count the same reference once`;
+  const windowSeconds = idempotent_submit.window_seconds ?? null;
+  if (windowSeconds === null) return `${provider} does not say for how long it counts the same reference once`;
+  if (lookup?.supported !== true) return `${provider} cannot look it up first`;
+  const until = Date.parse(firstSentAt(attempt)) + 1000 * windowSeconds;
+  return now + RESEND_MARGIN_MS < until
+    ? null
+    : `${provider} counts the same reference once for ${windowSeconds} s, and that is over`;
+}
+
+/** What the last lookup found, as the end of a sentence; `null` before the first. */
+export function lookupText({ provider, sheet, lookup }: Pick<Attempt, 'provider' | 'sheet' | 'lookup'>): string | null {
+  if (!lookup) return null;
+  const { found, refs, complete } = lookup;
+  if (found === 'unsupported') return 'it cannot look tasks up';
+  if (refs.length > 0) return `it lists ${refs.join(', ')}, and it is not certain which is ours`;
+  if (found !== 'absent') return 'it lists only what other steps have';
+  if (sheet.capabilities.lookup?.proves?.absent !== true) return `not listed (${provider} cannot prove absence)`;
+  return complete ? 'not listed, which proves nothing yet' : 'not listed, and it did not look at all it has';
+}
 
 /** What became of an attempt of which nothing came, as the end of a sentence: "failed at fal: nsfw". */
 export function fateOf(attempt: Attempt): string {
@@ -45,7 +99,13 @@ export function fateOf(attempt: Attempt): string {
 export function endOf(attempt: Attempt, episodeId: string, step: string): EpisodeError | null {
   switch (attemptState(attempt)) {
     case 'unknown':
-      return outcomeUnknown(episodeId, step, attempt.provider, whyUnknown(attempt));
+      return outcomeUnknown(
+        episodeId,
+        step,
+        attempt.provider,
+        whyUnknown(attempt),
+        waysOutOf(episodeId, step, attempt),
+      );
     case 'ready':
       return nothingBought(attempt, episodeId, step);
     case 'failed':
@@ -85,11 +145,13 @@ export function standingOf(view: StepView, episodeId: string): EpisodeError | nu
 /** An accepted task that is not at its end: it takes its time, or its provider has lost it. */
 export const goingOn = (attempt: Attempt, episodeId: string, step: string): EpisodeError =>
   isLost(attempt)
-    ? taskLost(episodeId, step, attempt.provider, {
-        ref: attempt.ref!,
-        remote: attempt.remote!.state,
-        settledBy: settledBy(attempt),
-      })
+    ? taskLost(
+        episodeId,
+        step,
+        attempt.provider,
+        { ref: attempt.ref!, remote: attempt.remote!.state, settledBy: settledBy(attempt) },
+        waysOutOf(episodeId, step, attempt),
+      )
     : stillRunning(episodeId, step, attempt.provider, attempt.ref!);
 
 /** Released without a charge: what the same command later can do about it, or what must be mended first. */

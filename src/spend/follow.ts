@@ -3,7 +3,7 @@ import type { Attempt } from '../model/episode.ts';
 import type { Price, RemoteStatus } from '../model/protocol.ts';
 import type { Provider } from '../providers/provider.ts';
 import { readEpisode } from '../record.ts';
-import { findAttempt, withFiles, withRemote } from './attempts.ts';
+import { findAttempt, taskOf, withFiles, withRemote } from './attempts.ts';
 import { goingOn } from './ends.ts';
 import { changeAttempt, type Target } from './send.ts';
 import type { SpendServices } from './spend-services.ts';
@@ -29,7 +29,7 @@ export async function follow(
   const { port, interrupted } = services;
   const { attempt } = target;
   for (;;) {
-    const status = await provider.status(attempt.ref!, attempt.checkpoint).catch((error: unknown) => {
+    const status = await provider.status(taskOf(attempt)).catch((error: unknown) => {
       throw withWaysHome(error, target);
     });
     if (status.progress !== undefined) services.progress(target.step, status.progress);
@@ -91,7 +91,7 @@ async function fetchResult(
   const { attempt_id } = attempt;
   const room = await makeRoom(services, episodeId, attempt_id);
   try {
-    const delivered = await provider.fetch(attempt.ref!, `${root}/${room}`);
+    const delivered = await provider.fetch(taskOf(attempt), `${root}/${room}`);
     const isGone = delivered === 'expired';
     const current = isGone
       ? await recordStatus(services, target, { state: 'expired' })
@@ -120,7 +120,7 @@ async function finalCost(
 ): Promise<Price | undefined> {
   if ((attempt.sheet.capabilities.cost ?? 'none') === 'none' || !provider.cost) return undefined;
   try {
-    return await provider.cost(attempt.ref!);
+    return await provider.cost(taskOf(attempt));
   } catch (error) {
     if (!(error instanceof EpisodeError)) throw error;
     note(`${attempt.provider} does not say what ${step} cost; it is recorded at its worst case: ${error.message}`);
@@ -129,13 +129,13 @@ async function finalCost(
 }
 
 /** What cannot be had now stays with the provider: it can be asked for again, or given up. */
-function withWaysHome(error: unknown, { episodeId, step }: Target): unknown {
+export function withWaysHome(error: unknown, { episodeId, step, attempt }: Omit<Target, 'role'>): unknown {
   if (!(error instanceof EpisodeError) || ![69, 76].includes(error.exit))
     return asEpisodeError(error, `episodes/${episodeId}`);
   const { code, message, hints, details } = error;
   return new EpisodeError(code, `step ${step} of ${episodeId}: ${message}`, {
     subject: `${episodeId}/${step}`,
-    hints: [...hints, ...wayLines(waysHome(episodeId, step))],
+    hints: [...hints, ...wayLines(waysHome(episodeId, step, attempt.ref!))],
     details,
     cause: error,
   });

@@ -1,14 +1,13 @@
-import { prepareDirectory } from '../artifacts.ts';
 import { claimGivenUp, EpisodeError, stateNotSaved } from '../errors.ts';
 import type { Attempt, Episode, OutputFile } from '../model/episode.ts';
 import type { SubmitOutcome } from '../model/protocol.ts';
 import type { Provider, SubmitEvents } from '../providers/provider.ts';
-import { readEpisode, readLedger, saveEpisode } from '../record.ts';
+import { readEpisode, saveEpisode } from '../record.ts';
 import { findAttempt, withAttempt, withFiles, withOutcome } from './attempts.ts';
 import { isFree } from './budget.ts';
 import { giveBack, type Reserve } from './reserve.ts';
 import type { SpendServices } from './spend-services.ts';
-import { clearRoom, makeRoom, placeTake } from './take.ts';
+import { clearRoom, makeFirstRoom, placeTake } from './take.ts';
 
 /** A claimed attempt and where its output goes. */
 export interface Target {
@@ -68,17 +67,29 @@ async function recordAtLast(services: SpendServices, target: Target, result: Res
     } catch (error) {
       if (error instanceof EpisodeError && error.exit === 75 && attempt < PATIENCE) continue;
       if (isFree(target.attempt.sheet)) throw error;
-      const { outcome } = result;
-      const ref = 'ref' in outcome && typeof outcome.ref === 'string' ? outcome.ref : null;
-      const reason = 'reason' in outcome && typeof outcome.reason === 'string' ? outcome.reason : null;
-      throw stateNotSaved(target.episodeId, target.step, { outcome: outcome.outcome, ref, reason }, error);
+      throw stateNotSaved(target.episodeId, target.step, answerOf(target.attempt, result), error);
     }
   }
+}
+
+function answerOf(attempt: Attempt, { outcome, kept = [] }: Result) {
+  const said = isResend(attempt) ? notOfBoth(outcome) : outcome;
+  const { ref, reason, evidence } = said as { ref?: unknown; reason?: unknown; evidence?: { ref?: unknown } };
+  const text = (value: unknown): string | null => (typeof value === 'string' ? value : null);
+  return {
+    outcome: said.outcome,
+    ref: text(ref) ?? text(evidence?.ref),
+    clientRef: attempt.client_ref,
+    reason: text(reason),
+    files: kept,
+  };
 }
 
 interface Result {
   outcome: SubmitOutcome;
   files?: OutputFile[];
+  /** Where the files of a paid result lie, absolute. */
+  kept?: string[];
   /** What the person must be told; the outcome is recorded all the same. */
   error?: unknown;
 }
@@ -86,13 +97,7 @@ interface Result {
 /** Nothing has been asked for yet: a failure here gives the claim back. */
 async function prepareRoom(services: SpendServices, target: Target, reserve: Reserve): Promise<string> {
   try {
-    const stamp = await services.store.view(async (view) => ({
-      ledger_id: (await readLedger(view)).ledger_id,
-      episode_id: target.episodeId,
-      head: view.head,
-    }));
-    await prepareDirectory(services.port, services.root, stamp);
-    return await makeRoom(services, target.episodeId, target.attempt.attempt_id);
+    return await makeFirstRoom(services, target.episodeId, target.attempt.attempt_id);
   } catch (error) {
     await giveBack(services.port, services.root, reserve);
     // Where the ledger cannot take even that, the claim is judged once this command is gone.
@@ -147,7 +152,7 @@ function recording(services: SpendServices, target: Target, seen: Seen): SubmitE
   const change = async (event: string, fields: (at: string) => Partial<Attempt>): Promise<void> => {
     await changeAttempt(services, target, event, (episode, at) => {
       // Whoever took this command for dead may have sent again: from then on it must not send.
-      if (!seen.sending && findAttempt(episode, attempt_id)?.outcome !== null)
+      if (!seen.sending && !isOurs(findAttempt(episode, attempt_id), claim))
         throw claimGivenUp(target.episodeId, target.step, attempt_id);
       return withAttempt(episode, attempt_id, (attempt) => ({ ...attempt, ...fields(at) }));
     });
@@ -163,17 +168,22 @@ function recording(services: SpendServices, target: Target, seen: Seen): SubmitE
       await change('sending', (at) => ({ sending_at: at }));
       seen.sending = true;
     },
-    async accepted(ref) {
+    async accepted(ref, kept) {
       seen.ref = ref;
-      await changeAttempt(services, target, 'accepted', (episode, at) =>
-        findAttempt(episode, attempt_id)?.outcome === null
-          ? withAttempt(episode, attempt_id, (attempt) => ({ ...attempt, ref }))
-          : withOutcome(episode, attempt_id, { outcome: 'accepted', ref }, at),
-      );
+      await changeAttempt(services, target, 'accepted', (episode, at) => {
+        const known =
+          findAttempt(episode, attempt_id)?.outcome === null
+            ? withAttempt(episode, attempt_id, (attempt) => ({ ...attempt, ref }))
+            : withOutcome(episode, attempt_id, { outcome: 'accepted', ref }, at);
+        return kept ? withAttempt(known, attempt_id, (attempt) => ({ ...attempt, checkpoint: kept })) : known;
+      });
     },
     progress: (fraction) => services.progress(target.step, fraction),
   };
 }
+
+const isOurs = (known: Attempt | undefined, { token }: Attempt['claim']): boolean =>
+  known?.outcome === null && known.claim.token === token;
 
 /** A submission that threw instead of answering: only what provably sent nothing is released. */
 function afterThrow(attempt: Attempt, seen: Seen, error: unknown): SubmitOutcome {
@@ -193,7 +203,8 @@ async function place(
   room: string,
 ): Promise<Result> {
   try {
-    return { outcome, files: await placeTake(services, target, outcome.files) };
+    const files = await placeTake(services, target, outcome.files);
+    return { outcome, files, kept: files.map(({ path }) => `${services.root}/${path}`) };
   } catch (error) {
     if (!(error instanceof EpisodeError)) throw error;
     const { message } = error;
@@ -203,17 +214,33 @@ async function place(
     }
     if (error.exit === 76) return { outcome: { ...outcome, reason: 'not_whole', message }, error };
     const evidence = { room, ...(outcome.ref !== undefined && { ref: outcome.ref }) };
-    return { outcome: { outcome: 'unknown', reason: 'result_not_placed', message, evidence }, error };
+    const kept = outcome.files.map(({ path }) => path);
+    return { outcome: { outcome: 'unknown', reason: 'result_not_placed', message, evidence }, kept, error };
   }
 }
 
 async function record(services: SpendServices, target: Target, { outcome, files }: Result): Promise<void> {
   const { attempt_id } = target.attempt;
   await changeAttempt(services, target, outcome.outcome, (episode, at) => {
+    const before = findAttempt(episode, attempt_id);
     // Recorded already, by a commit that was in doubt.
-    if (findAttempt(episode, attempt_id)?.files) return episode;
-    const known = withOutcome(episode, attempt_id, outcome, at);
+    if (before?.files) return episode;
+    const known = withOutcome(episode, attempt_id, before && isResend(before) ? notOfBoth(outcome) : outcome, at);
     // The cost came with the outcome: the row is settled by now.
     return files ? withFiles(known, attempt_id, files, undefined, at) : known;
   });
+}
+
+const isResend = ({ resends }: Attempt): boolean => (resends?.length ?? 0) > 0;
+
+/** That one of two submissions under one reference bought nothing says nothing of the other. */
+function notOfBoth(outcome: SubmitOutcome): SubmitOutcome {
+  if (outcome.outcome !== 'released') return outcome;
+  const { reason, message = reason, evidence } = outcome;
+  return {
+    outcome: 'unknown',
+    reason: 'sent_again',
+    message: `sent again, and that bought nothing (${message}); what became of the first time is still not known`,
+    ...(evidence && { evidence }),
+  };
 }

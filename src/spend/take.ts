@@ -1,10 +1,11 @@
-import { ensureOwn } from '../artifacts.ts';
+import { ensureOwn, prepareDirectory } from '../artifacts.ts';
 import { listIfThere, syncDirectory, syncFile, unlinkIfThere } from '../durable.ts';
 import { asEpisodeError, EpisodeError, isErrno } from '../errors.ts';
 import type { Attempt, OutputFile } from '../model/episode.ts';
 import type { Kind } from '../model/plan.ts';
 import type { ProvidedFile } from '../model/protocol.ts';
 import type { Disk } from '../port.ts';
+import { readLedger } from '../record.ts';
 import type { SpendServices } from './spend-services.ts';
 
 /** Room for one delivery: a directory of the show that nothing refers to yet. Relative path. */
@@ -22,6 +23,21 @@ export async function makeRoom(
     throw asEpisodeError(error, room);
   }
   return room;
+}
+
+/** The same, with the episode's directory made and stamped before. */
+export async function makeFirstRoom(
+  services: Pick<SpendServices, 'store' | 'port' | 'root'>,
+  episodeId: string,
+  attemptId: string,
+): Promise<string> {
+  const stamp = await services.store.view(async (view) => ({
+    ledger_id: (await readLedger(view)).ledger_id,
+    episode_id: episodeId,
+    head: view.head,
+  }));
+  await prepareDirectory(services.port, services.root, stamp);
+  return makeRoom(services, episodeId, attemptId);
 }
 
 /**

@@ -102,10 +102,12 @@ describe('an empty value is 64, never "all" and never "none"', () => {
   });
 
   it('for every argument of every verb', async () => {
-    const runs = verbs.flatMap((known) => known.arguments.map((argument) => ({ known, argument })));
+    const runs = verbs.flatMap((known) =>
+      known.arguments.map((argument, index) => ({ known, argument, before: Array<string>(index).fill('x') })),
+    );
     expect(runs.length).toBeGreaterThan(8);
-    await inTurns(runs, async ({ known, argument }) => {
-      const ran = await episode(root, [known.name, '', '--json'], { now: NOW });
+    await inTurns(runs, async ({ known, argument, before }) => {
+      const ran = await episode(root, [known.name, ...before, '', '--json'], { now: NOW });
       expect([ran.code, ran.json.error?.message], known.name).toEqual([64, `<${argument.name}> is empty`]);
     });
   });

@@ -177,7 +177,7 @@ describe('errors say what, on which thing, and what to type next', () => {
     const providers = {
       house: { type: 'exec', command: ['./render'], env: ['HOUSE_KEY', 'HOUSE_ORG'] },
       gone: { type: 'exec', command: ['./none'] },
-      fal: { type: 'http', mapping: 'fal' },
+      fall: { type: 'http', mapping: 'fall' },
     };
     const config = { providers, budget: { per_episode: '5.00' } };
     const root = await makeShow({ config });
@@ -198,9 +198,10 @@ describe('errors say what, on which thing, and what to type next', () => {
 `,
     });
     expect(
-      (await withPlan('fal')).said,
-    ).toBe(`episode: provider fal is of type http, which this version cannot send to [PROVIDER_CONFIGURATION]
-  wrap it as an executable that speaks episode-provider/1: "type": "exec"
+      (await withPlan('fall')).said,
+    ).toBe(`episode: the mapping fall of fall cannot be used: no such mapping comes with episode (elevenlabs, fal, replicate); a file of your own is named by its path, e.g. ./mappings/fall.json [PROVIDER_CONFIGURATION]
+  docs/mappings.md says what a mapping file holds
+  episode provider describe fall  # once it is mended
 `);
     const gone = await withPlan('gone');
     expect(gone.code).toBe(78);

@@ -123,6 +123,7 @@ test.concurrent('what the provider itself accepted is not settled as something e
       message: `step s1 of ${ID}: house itself accepted it as task_1`,
       hints: [
         `episode reconcile ${ID} --step s1  # asks for it again; free`,
+        `episode settle ${ID} --step s1 --accepted task_1 --output FILE --evidence "…"  # FILE is its result`,
         `episode settle ${ID} --step s1 --write-off --evidence "…"  # cannot be had any more, its cost stays; then: episode retry …`,
       ],
     });
@@ -151,5 +152,24 @@ test.concurrent('what cannot be settled says how the step goes on', async () => 
     `step s2 of ${ID}: it is not started, and nothing about it can be settled so`,
     ...failed,
   ]);
+  expectWhole(house);
+});
+
+test.concurrent('that nothing was bought is said of the newest take, unless another one is named', async () => {
+  const house = await makeHouse({ scenario: { ...SYNC, at: { 'submit.after_charge': 'die' } } });
+  await house.allocate([step('s1')]);
+  await house.json(11, ['generate', ID]);
+  const settle = (...words: string[]) => ['settle', ID, '--step', 's1', '--evidence', 'looked', ...words];
+  await house.json(0, settle('--write-off'));
+  house.script(SYNC);
+  await house.json(0, ['retry', ID, '--step', 's1', '--reason', 'once more']);
+  // Typed for take 1, and late: it must not release what take 1 may have cost.
+  expect((await house.json(14, settle('--not-accepted'))).error?.message).toContain('it succeeded');
+  expect(house.costs().map(({ state }) => state)).toEqual(['possible', 'settled']);
+  expect((await house.json(14, settle('--not-accepted', '--take', '3'))).error?.message).toContain('it has no take 3');
+  expect((await house.json(64, settle('--not-accepted', '--take', 'one'))).error?.code).toBe('USAGE');
+  expect((await house.json(64, settle('--resend', '--take', '1'))).error?.code).toBe('USAGE');
+  await house.json(0, settle('--not-accepted', '--take', '1'));
+  expect(house.costs().map(({ state }) => state)).toEqual(['released', 'settled']);
   expectWhole(house);
 });

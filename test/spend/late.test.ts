@@ -184,10 +184,10 @@ describe('a reference that a person mistyped', () => {
     const provider: Provider = {
       ...fake(async () => ({ outcome: 'unknown', reason: 'reset' }), answers),
       ...(answers.status
-        ? { status: async (ref, checkpoint) => answering.pass().then(() => answers.status!(ref, checkpoint)) }
+        ? { status: async (task) => answering.pass().then(() => answers.status!(task)) }
         : {
-            fetch: async (ref, directory) =>
-              answering.pass().then(() => answers.fetch?.(ref, directory) ?? filesIn(directory)),
+            fetch: async (task, directory) =>
+              answering.pass().then(() => answers.fetch?.(task, directory) ?? filesIn(directory)),
           }),
     };
     const following = generate(desk.services(provider), id, wanted);

@@ -7,8 +7,9 @@ const generate = ['generate', ID];
 const now = '2026-08-07T00:00:00Z';
 const later = '2026-08-07T13:55:00Z';
 
-const ways = (id: string) => [
+const ways = (id: string, ref: string) => [
   `episode reconcile ${ID} --step ${id}  # asks for it again; free`,
+  `episode settle ${ID} --step ${id} --accepted ${ref} --output FILE --evidence "…"  # FILE is its result`,
   `episode settle ${ID} --step ${id} --write-off --evidence "…"  # cannot be had any more, its cost stays; then: episode retry …`,
 ];
 
@@ -29,26 +30,33 @@ describe('a task that its provider accepted and no longer knows', () => {
         code: 'OUTCOME_UNKNOWN',
         message: `step s1 of ${ID}: house accepted it as task_1 and calls that not_found now; it is held`,
         subject: `${ID}/s1`,
-        hints: ways('s1'),
+        hints: ways('s1', 'task_1'),
         details: { ref: 'task_1', remote: 'not_found' },
       },
     });
-    const commands = ways('s1').map((way) => way.split('  # ')[0]!);
+    const commands = ways('s1', 'task_1').map((way) => way.split('  # ')[0]!);
     expect(held.next).toEqual(commands);
 
-    // Asking again is free, changes no record and comes to the same.
+    // Asking again is free, changes nothing about the step and comes to the same.
     const before = house.tree();
     for (const args of [
       ['generate', ID, '--wait', '0s'],
-      ['reconcile', ID],
       ['wait', ID],
       ['close', ID, '--reason', 'gone'],
     ]) {
       const { error } = await house.json(11, args);
       expect([args[0], error?.message, error?.hints]).toEqual([args[0], held.error!.message, held.error!.hints]);
     }
-    expect((await house.json(11, ['retry', ID, '--step', 's1', '--reason', 'gone'])).error?.hints).toEqual(ways('s1'));
+    expect((await house.json(11, ['retry', ID, '--step', 's1', '--reason', 'gone'])).error?.hints).toEqual(
+      ways('s1', 'task_1'),
+    );
     expect(house.tree()).toEqual(before);
+    // When it was last asked is noted, once, however often that is.
+    const { events } = house.record();
+    await house.json(11, ['reconcile', ID]);
+    const asked = await house.json(11, ['reconcile', ID], { now: '2026-08-07T13:40:00Z' });
+    expect([asked.error?.message, asked.error?.hints]).toEqual([held.error!.message, held.error!.hints]);
+    expect(house.record().events.slice(events.length)).toMatchObject([{ event: 'asked again: not_found' }]);
 
     const shown = await house.json(0, ['show', ID]);
     expect(shown.holds).toEqual([
@@ -57,6 +65,8 @@ describe('a task that its provider accepted and no longer knows', () => {
         what: 'lost',
         since: '2026-08-07T00:00:00.000Z',
         at_risk: { amount: '0.40', unit: 'USD' },
+        asked: { at: '2026-08-07T13:40:00.000Z', said: 'not_found' },
+        called: { client_ref: house.submissions()[0]!.client_ref, ref: 'task_1', evidence: null },
         commands,
       },
     ]);
@@ -66,8 +76,9 @@ describe('a task that its provider accepted and no longer knows', () => {
   LOST     s1  house  <=0.40  ref task_1, not_found since Fri 00:00; held 13 h 55 min
   waiting  s2  house          needs s1
 house accepted s1 and no longer has it. Nothing is sent again until one of these:
-  episode reconcile ${ID} --step s1                          # asks for it again; free
-  episode settle ${ID} --step s1 --write-off --evidence "…"  # cannot be had any more, its cost stays; then: episode retry …
+  episode reconcile ${ID} --step s1                                              # asks for it again; free; last asked Fri 13:40: not_found
+  episode settle ${ID} --step s1 --accepted task_1 --output FILE --evidence "…"  # FILE is its result
+  episode settle ${ID} --step s1 --write-off --evidence "…"                      # cannot be had any more, 0.40 stays; then: episode retry …
 `,
     );
     expect((await house.run(['list'], { now: later })).stdout).toBe(
@@ -159,32 +170,38 @@ test.concurrent('a result that has expired at its provider is held at once, whoe
     ['fetched', 'task_2'],
   ] as const) {
     expect(held.stderr).toContain(
-      `step ${id} of ${ID}: house accepted it as ${ref} and calls that expired now; it is held [OUTCOME_UNKNOWN]\n  ${ways(id).join('\n  ')}\n`,
+      `step ${id} of ${ID}: house accepted it as ${ref} and calls that expired now; it is held [OUTCOME_UNKNOWN]\n  ${ways(id, ref).join('\n  ')}\n`,
     );
   }
-  const before = house.tree();
   expect((await house.json(11, ['reconcile', ID])).status).toBe('held');
-  expect(house.tree()).toEqual(before);
   expectWhole(house);
 });
 
 test.concurrent('a task that cannot be asked for, or whose result never comes, stays safe to ask for, and can be given up', async () => {
   const house = await makeHouse({ scenario: {} });
   await house.allocate([
-    scripted('poll', { status: [{ error: 'down' }] }),
-    scripted('fetch', { status: ['done'], fetch: { error: 'down' } }),
-    scripted('broken', { status: ['done'], fetch: { files: 'none' } }),
+    scripted('poll', { status: [{ error: 'down' }], outcome: { outcome: 'accepted', ref: 'task_poll' } }),
+    scripted('fetch', {
+      status: ['done'],
+      fetch: { error: 'down' },
+      outcome: { outcome: 'accepted', ref: 'task_fetch' },
+    }),
+    scripted('broken', {
+      status: ['done'],
+      fetch: { files: 'none' },
+      outcome: { outcome: 'accepted', ref: 'task_broken' },
+    }),
   ]);
   const down = (id: string, op: string) =>
     `step ${id} of ${ID}: house gave no answer to "${op}": it answered the error "down": scripted down [PROVIDER_UNREACHABLE]\n` +
-    `  the same command later is safe\n  ${ways(id).join('\n  ')}\n`;
+    `  the same command later is safe\n  ${ways(id, `task_${id}`).join('\n  ')}\n`;
   for (const args of [generate, ['reconcile', ID]]) {
     const ran = await house.run([...args, '--json']);
     expect([args[0], ran.code, ran.json.status]).toEqual([args[0], 76, 'generating']);
     expect(ran.stderr).toContain(down('poll', 'status'));
     expect(ran.stderr).toContain(down('fetch', 'fetch'));
     expect(ran.stderr).toMatch(new RegExp(`step broken of ${ID}: house broke .* \\[PROVIDER_PROTOCOL\\]`));
-    expect(ran.stderr).toContain(ways('broken').join('\n  '));
+    expect(ran.stderr).toContain(ways('broken', 'task_broken').join('\n  '));
     expect(ran.stderr).not.toContain('episode provider');
   }
   for (const id of ['poll', 'fetch', 'broken'])

@@ -64,6 +64,7 @@ test.concurrent('of a need that is held: every way out of the hold', async () =>
     of(
       `episode reconcile ${ID} --step s1`,
       `${settle} --accepted REF --evidence "…"`,
+      `${settle} --accepted REF --output FILE --evidence "…"`,
       `${settle} --not-accepted --evidence "…"`,
       `${settle} --write-off --evidence "…"`,
     ),

@@ -49,9 +49,10 @@ describe('an outcome that nobody knows', () => {
     });
     for (const id of ids)
       expect(held.stderr).toMatch(new RegExp(`step ${id} of ${ID}: house may have .*${cases[id]![1]}`));
-    expect((held.json.next as string[]).slice(0, 4)).toEqual([
+    expect((held.json.next as string[]).slice(0, 5)).toEqual([
       `episode reconcile ${ID} --step ${ids[0]}`,
       `episode settle ${ID} --step ${ids[0]} --accepted REF --evidence "…"`,
+      `episode settle ${ID} --step ${ids[0]} --accepted REF --output FILE --evidence "…"`,
       `episode settle ${ID} --step ${ids[0]} --not-accepted --evidence "…"`,
       `episode settle ${ID} --step ${ids[0]} --write-off --evidence "…"`,
     ]);

@@ -10,7 +10,8 @@ const tokyo = { time_zone: 'Asia/Tokyo' };
 const at = (now: string) => ({ now });
 
 test.concurrent('show and list of a held episode say what happened, what is at risk, and every way out', async () => {
-  const house = await makeHouse({ config: tokyo });
+  const unproving = { sheet: { capabilities: { lookup: { proves: { present: true, absent: false } } } } };
+  const house = await makeHouse({ config: tokyo, scenario: { ...unproving, status: ['done'] } });
   const lost = { at: { 'submit.after_charge': 'exit:1' } };
   await house.run(
     ['allocate', '--key', 'older', '--week', '2026-W31', '--plan', house.writePlan([step('a')])],
@@ -19,7 +20,7 @@ test.concurrent('show and list of a held episode say what happened, what is at r
   await house.json(0, ['generate', '2026-W31-0'], at('2026-07-31T00:10:00Z'));
   await house.allocate([
     step('s1', { review: true }),
-    step('s2', { params: { scenario: lost } }),
+    step('s2', { params: { prompt: 'harbour at dawn', scenario: lost } }),
     step('s3', { params: { text: 'three' } }),
     step('film', { provider: 'assembly', kind: 'video', needs: ['s1', 's2', 's3'] }),
   ]);
@@ -32,8 +33,12 @@ test.concurrent('show and list of a held episode say what happened, what is at r
   );
   await house.json(0, ['retry', ID, '--step', 's3', '--reason', 'six fingers'], at('2026-08-07T00:50:00Z'));
 
+  // Its provider lists nothing of it, and cannot prove that there is nothing.
+  house.script({ ...unproving, lookup: { found: 'absent', complete: true } });
+  await house.json(11, ['reconcile', ID], at('2026-08-07T14:30:00Z'));
   const shown = await house.run(['show', ID], at(NIGHT));
   expect([shown.code, shown.stderr]).toEqual([0, '']);
+  const { client_ref } = house.record().steps[1]!.attempts[0]!;
   expect(shown.stdout).toBe(
     `2026-W32-0  HELD   key release-1   1.20 settled + up to 0.40 possible, of 20.00 USD
   ok       s1    house       0.40  approved by mika Fri 09:45
@@ -41,10 +46,11 @@ test.concurrent('show and list of a held episode say what happened, what is at r
   ok       s3    house       0.80  made Fri 09:50; take 2 (take 1 rejected: "six fingers")
   waiting  film  assembly    free  needs s2
 house may have made and charged s2. Nothing is sent again until one of these:
-  episode reconcile 2026-W32-0 --step s2                             # asks house; free
-  episode settle 2026-W32-0 --step s2 --accepted REF --evidence "…"  # found at house
+  episode reconcile 2026-W32-0 --step s2                             # asks house; free; last asked Fri 23:30: not listed (house cannot prove absence)
+  episode settle 2026-W32-0 --step s2 --accepted REF --evidence "…"  # found at house (Fri 09:44, "harbour at dawn")
   episode settle 2026-W32-0 --step s2 --not-accepted --evidence "…"  # surely not there; then: episode generate 2026-W32-0
-  episode settle 2026-W32-0 --step s2 --write-off --evidence "…"     # cannot be known, its cost stays; then: episode retry …
+  episode settle 2026-W32-0 --step s2 --write-off --evidence "…"     # cannot be known, 0.40 stays; then: episode retry …
+  it was sent as ${client_ref}
 `,
   );
   const document = await house.json(0, ['show', ID], at(NIGHT));
@@ -54,6 +60,8 @@ house may have made and charged s2. Nothing is sent again until one of these:
       what: 'unknown',
       since: '2026-08-07T00:44:10.000Z',
       at_risk: { amount: '0.40', unit: 'USD' },
+      asked: { at: '2026-08-07T14:30:00.000Z', said: 'not listed (house cannot prove absence)' },
+      called: { client_ref, ref: null, evidence: { adapter: 'it exited with code 1 before it answered' } },
       commands: document.next,
     },
   ]);
@@ -187,25 +195,28 @@ describe('cost', () => {
     await house.json(0, ['generate', '2026-W32-1'], at(FRIDAY));
 
     const day = '2026-08-07T00:00:00.000Z';
+    const [first, second, third] = house.record().costs.map(({ attempt_id }) => attempt_id);
+    const [dollars, credits] = [house.record(), house.record('2026-W32-1')].map(
+      ({ steps }) => steps[0]!.attempts[0]!.ref!,
+    );
     const all = await house.run(['cost']);
     expect(all.stdout).toBe(
-      `at                        episode     step     provider  state     amount  unit     basis
-${day}  2026-W32-0  dollars  house     settled   0.375   USD      quoted
-${day}  2026-W32-0  lost     house     possible  0.40    USD      plan
-${day}  2026-W32-0  refused  house     released  0.40    USD      plan
-${day}  2026-W32-1  s1       house     settled   12      credits  reported
+      `at                        episode     step     take  provider  reference          state     amount  unit     basis     quantities
+${day}  2026-W32-0  dollars  1     house     ${dollars}  settled   0.375   USD      quoted
+${day}  2026-W32-0  lost     1     house                        possible  0.40    USD      plan
+${day}  2026-W32-0  refused  1     house                        released  0.40    USD      plan      seconds=8
+${day}  2026-W32-1  s1       1     house     ${credits}  settled   12      credits  reported
 0.375 settled + up to 0.40 possible USD
 12 settled credits
 `,
     );
-    const [first, second, third] = house.record().costs.map(({ attempt_id }) => attempt_id);
     const csv = await house.run(['cost', ID, '--csv']);
     expect(csv.stdout).toBe(
       [
-        'at,episode_id,step,attempt_id,provider,state,amount,unit,basis,quantities',
-        `${day},${ID},dollars,${first},house,settled,0.375,USD,quoted,`,
-        `${day},${ID},lost,${second},house,possible,0.40,USD,plan,`,
-        `${day},${ID},refused,${third},house,released,0.40,USD,plan,seconds=8`,
+        'sent_at,at,episode_id,step,take,attempt_id,provider,reference,state,amount,unit,basis,quantities',
+        `${day},${day},${ID},dollars,1,${first},house,${dollars},settled,0.375,USD,quoted,`,
+        `${day},${day},${ID},lost,1,${second},house,,possible,0.40,USD,plan,`,
+        `${day},${day},${ID},refused,1,${third},house,,released,0.40,USD,plan,seconds=8`,
         '',
       ].join('\r\n'),
     );

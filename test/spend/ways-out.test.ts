@@ -24,7 +24,7 @@ describe('ways out of a hold', () => {
     house.script({});
     const held = await house.run(['reconcile', ID]);
     expect(held.code).toBe(11);
-    expect(held.stderr).toContain('house on s1: not listed, which proves nothing yet');
+    expect(held.stderr).toContain('house on s1: not listed (house cannot prove absence)');
 
     const sure = await makeHouse({ scenario: { charge: false, at: { 'submit.after_charge': 'die' } } });
     await sure.allocate([step('s1')]);

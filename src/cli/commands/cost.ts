@@ -25,48 +25,62 @@ export const verb: Verb = {
   },
 };
 
+type Row = Costs['rows'][number];
+
 async function text({ rows, totals }: Costs, currency: string): Promise<string> {
   if (rows.length === 0) return 'nothing was, may be or will be charged\n';
-  const lines = rows.map((row) => [
-    row.at,
-    row.episode_id,
-    row.step,
-    row.provider,
-    row.state,
-    row.amount ?? '?',
-    row.unit,
-    row.basis,
-  ]);
+  const columns: [string, (row: Row) => string][] = [
+    ['at', (row) => row.at],
+    ['episode', (row) => row.episode_id],
+    ['step', (row) => row.step],
+    ['take', (row) => `${row.take ?? ''}`],
+    ['provider', (row) => row.provider],
+    ['reference', (row) => row.ref ?? ''],
+    ['state', (row) => row.state],
+    ['amount', (row) => row.amount ?? '?'],
+    ['unit', (row) => row.unit],
+    ['basis', (row) => row.basis],
+    ['quantities', quantities],
+  ];
+  const filled = columns.filter(([name, of]) => name !== 'quantities' || rows.some((row) => of(row) !== ''));
+  const lines = [filled.map(([name]) => name), ...rows.map((row) => filled.map(([, of]) => of(row)))];
   const units = [...new Set([currency, ...totals.map((total) => total.unit)])];
-  const sums = units.map((unit) => money(totals, unit));
-  return `${await table([['at', 'episode', 'step', 'provider', 'state', 'amount', 'unit', 'basis'], ...lines])}\n${sums.join('\n')}\n`;
+  return `${await table(lines)}\n${units.map((unit) => money(totals, unit)).join('\n')}\n`;
 }
 
-/** RFC 4180; a cell that a spreadsheet would run as a formula is quoted with an apostrophe. */
-function csv({ rows }: Costs): string {
-  const cell = (value: string): string => {
-    const safe = /^[=+\-@\t\r]/.test(value) ? `'${value}` : value;
-    return /[",\r\n]/.test(safe) ? `"${safe.replaceAll('"', '""')}"` : safe;
-  };
-  const lines = rows.map((row) =>
-    [
-      ...[
-        row.at,
-        row.episode_id,
-        row.step,
-        row.attempt_id,
-        row.provider,
-        row.state,
-        row.amount ?? '',
-        row.unit,
-        row.basis,
-      ],
-      Object.entries(row.quantities)
-        .map(([name, quantity]) => `${name}=${quantity}`)
-        .join(' '),
-    ]
-      .map(cell)
-      .join(','),
-  );
-  return `${['at,episode_id,step,attempt_id,provider,state,amount,unit,basis,quantities', ...lines].join('\r\n')}\r\n`;
+const quantities = (row: Row): string =>
+  Object.entries(row.quantities)
+    .map(([name, quantity]) => `${name}=${quantity}`)
+    .join(' ');
+
+const CSV: [string, (row: Row) => string][] = [
+  ['sent_at', (row) => row.sent_at ?? ''],
+  ['at', (row) => row.at],
+  ['episode_id', (row) => row.episode_id],
+  ['step', (row) => row.step],
+  ['take', (row) => `${row.take ?? ''}`],
+  ['attempt_id', (row) => row.attempt_id],
+  ['provider', (row) => row.provider],
+  ['reference', (row) => row.ref ?? ''],
+  ['state', (row) => row.state],
+  // Nobody's price is no 0.
+  ['amount', (row) => row.amount ?? ''],
+  ['unit', (row) => row.unit],
+  ['basis', (row) => row.basis],
+  ['quantities', quantities],
+];
+
+/** RFC 4180, amounts to the last digit as they are on record. */
+const csv = ({ rows }: Costs): string =>
+  [CSV.map(([name]) => name), ...rows.map((row) => CSV.map(([, of]) => cell(of(row))))]
+    .map((line) => `${line.join(',')}\r\n`)
+    .join('');
+
+/** What a spreadsheet would run as a formula, full-width signs and leading space included (OWASP, CSV injection). */
+const FORMULA = /^\s*[=+\-@\uff1d\uff0b\uff0d\uff20]|^[\t\r\n]/;
+
+/** With an apostrophe before it a formula is text; in quotes it stays one cell also where `;` or a tab divides cells. */
+function cell(value: string): string {
+  const safe = FORMULA.test(value) ? `'${value}` : value;
+  return /[",;\t\r\n]/.test(safe) ? `"${safe.replaceAll('"', '""')}"` : safe;
 }

@@ -1,10 +1,11 @@
 import { type Config, providerType } from '../../model/config.ts';
 import type { Attempt } from '../../model/episode.ts';
 import { needsOf } from '../../model/plan.ts';
-import { isHeld, type StepView, viewSteps } from '../../model/status.ts';
+import { isAtWork, isHeld, type StepView, viewSteps } from '../../model/status.ts';
 import { deliverablesOf } from '../../next.ts';
 import { totals } from '../../record.ts';
 import { type Shown, show } from '../../show.ts';
+import { firstSentAt } from '../../spend/attempts.ts';
 import { settledBy, waysOutOf, whyUnknown } from '../../spend/ends.ts';
 import { episode } from '../options.ts';
 import { oneLine } from '../printable.ts';
@@ -50,20 +51,50 @@ async function showText(shown: Shown, config: Config, now: number): Promise<stri
     ...(shown.closed ? [`  closed by ${oneLine(`${shown.closed.by}: ${shown.closed.reason}`)}`] : []),
     ...(rows.length > 0 ? (await table(rows, [3])).split('\n').map((line) => `  ${line}`) : []),
     ...files,
-    ...views.flatMap((view) => holdLines(shown, view)),
+    ...views.flatMap((view) => holdLines(shown, view, config, now)),
     ...restOfNext(shown).map((command) => `next: ${command}`),
+    ...views.flatMap((view) => cancelLine(shown, view)),
   ];
   return `${lines.join('\n')}\n`;
 }
 
-function holdLines(shown: Shown, view: StepView): string[] {
-  if (!isHeld(view)) return [];
-  const ways = waysOutOf(shown.episode_id, view.id, view.last!);
-  const width = Math.max(...ways.map(({ command }) => command.length));
+function holdLines(shown: Shown, view: StepView, { time_zone, currency }: Config, now: number): string[] {
+  const hold = shown.holds.find(({ step, what }) => step === view.id && what !== 'approval');
+  if (!hold) return [];
+  const { at_risk, asked, called } = hold;
+  const atRisk = at_risk && `${at_risk.amount ?? 'what it cost'}${at_risk.unit === currency ? '' : ` ${at_risk.unit}`}`;
+  const ways = waysOutOf(shown.episode_id, view.id, view.last!, { atRisk, now });
+  const lines = ways.map(({ does, command, means }) => {
+    const last = asked && does === 'ask' ? `; last asked ${minute(asked.at, time_zone)}: ${asked.said}` : '';
+    const what = does === 'accepted' ? ` (${[minute(hold.since, time_zone), ...wordsOf(view.last!)].join(', ')})` : '';
+    return [command, `${means}${last}${what}`] as const;
+  });
+  const width = Math.max(...lines.map(([command]) => command.length));
+  const evidence = evidenceOf(called?.evidence ?? {}, view.last!);
   return [
     `${whatIsHeld(view)}. Nothing is sent again until one of these:`,
-    ...ways.map(({ command, means }) => `  ${command.padEnd(width)}  # ${means}`),
+    ...lines.map(([command, means]) => `  ${command.padEnd(width)}  # ${oneLine(means)}`),
+    ...(view.state === 'unknown'
+      ? [`  it was sent as ${called!.client_ref}${evidence ? `; it said ${oneLine(evidence)}` : ''}`]
+      : []),
   ];
+}
+
+/** What it said beside the message, which stands with the step already. */
+function evidenceOf(evidence: Record<string, unknown>, { outcome }: Attempt): string {
+  const more = Object.entries(evidence).filter(([, value]) => value !== outcome?.message);
+  return more.length === 0 ? '' : brief(JSON.stringify(Object.fromEntries(more)), EVIDENCE);
+}
+
+const EVIDENCE = 300;
+const WORDS = 40;
+
+const brief = (text: string, longest: number): string => (text.length <= longest ? text : `${text.slice(0, longest)}…`);
+
+/** What a person recognises it by in a list of the provider's: the first text that was asked for. */
+function wordsOf({ params }: Attempt): string[] {
+  const words = Object.values(params).find((value) => typeof value === 'string' && /\p{L}.*\s/u.test(value));
+  return typeof words === 'string' ? [`"${brief(words, WORDS)}"`] : [];
 }
 
 function whatIsHeld({ id, last, state }: StepView): string {
@@ -73,6 +104,14 @@ function whatIsHeld({ id, last, state }: StepView): string {
   return by === null
     ? `${provider} accepted ${id} and no longer has it`
     : `${provider} does not have ${ref}, which ${oneLine(by)} gave for ${id}`;
+}
+
+/** What runs can be stopped where its provider has a way to. */
+function cancelLine({ episode_id }: Shown, view: StepView): string[] {
+  const { id, last } = view;
+  const can =
+    last !== null && isAtWork(view) && last.ref !== null && (last.sheet.capabilities.cancel ?? 'none') !== 'none';
+  return can && last.remote?.state !== 'done' ? [`or stop it: episode cancel ${episode_id} --step ${id}`] : [];
 }
 
 /** What is to be done beside the ways out of holds, which stand there with what they mean. */
@@ -110,20 +149,22 @@ function endOf(shown: Shown, view: StepView, last: Attempt, zone: string, now: n
   if (writtenOff) return `by ${last.settlement!.by} ${minute(last.settlement!.at, zone)}: ${last.settlement!.evidence}`;
   switch (state) {
     case 'unknown': {
-      const since = last.sending_at ?? last.claim.at;
-      const began = `${last.sending_at ? 'sent' : 'started'} ${clock(since, zone)}`;
+      const since = firstSentAt(last);
+      const again = last.resends?.at(-1);
+      const began = `${last.sending_at ? 'sent' : 'started'} ${clock(since, zone)}${again ? `, again ${clock(again.at, zone)}` : ''}`;
       return `${began}, ${whyUnknown(last)}; held ${span(now - Date.parse(since))}`;
     }
     case 'rejected':
       return `by ${last.rejection!.by} ${minute(last.rejection!.at, zone)}: "${last.rejection!.reason}"`;
     case 'failed':
     case 'canceled':
-      return last.remote?.reason ?? last.outcome?.message ?? last.outcome?.reason ?? '';
+      return last.remote?.reason ?? canceledBy(last, zone) ?? last.outcome?.message ?? last.outcome?.reason ?? '';
     case 'accepted':
     case 'running': {
       const since = last.remote?.at ?? last.outcome?.at ?? last.claim.at;
       const held = isHeld(view) ? `; held ${span(now - Date.parse(since))}` : '';
-      return `ref ${last.ref}, ${last.remote?.state ?? 'accepted'} since ${minute(since, zone)}${held}`;
+      const asked = last.cancellation ? `; asked to cancel ${minute(last.cancellation.at, zone)}` : '';
+      return `ref ${last.ref}, ${last.remote?.state ?? 'accepted'} since ${minute(since, zone)}${held}${asked}`;
     }
     case 'claimed':
     case 'sending':
@@ -138,6 +179,9 @@ function endOf(shown: Shown, view: StepView, last: Attempt, zone: string, now: n
       return gate === 'approved' ? approval(shown, view.id, take, zone) : `made ${minute(take.finished_at!, zone)}`;
   }
 }
+
+const canceledBy = ({ cancellation, remote }: Attempt, zone: string): string | null =>
+  cancellation && remote?.state === 'canceled' ? `by ${cancellation.by} ${minute(cancellation.at, zone)}` : null;
 
 function approval(shown: Shown, step: string, take: Attempt, zone: string): string {
   const found = shown.approvals.findLast((one) => one.step === step && one.attempt_id === take.attempt_id);
