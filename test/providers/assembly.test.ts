@@ -119,6 +119,16 @@ describe.each(installed)('with $label', ({ ffmpeg }) => {
     expect(await readFile(again.film.path)).toEqual(await readFile(film.path));
   });
 
+  test('shows an image also in a film of few pictures a second', async () => {
+    const { video } = await assemble([await input('card', clips.card), await input('red', clips.red)], {
+      fps: 5,
+      image_seconds: 1,
+    });
+    expect([video.frames, Math.round(video.fps)]).toEqual([10, 5]);
+    const { video: alone } = await assemble([await input('card', clips.card)], { fps: 1, image_seconds: 2 });
+    expect(alone.frames).toBe(2);
+  });
+
   test('shows an image for image_seconds', async () => {
     const inputs = [await input('s1', clips.red), await input('card', clips.card)];
     const { film, video } = await assemble(inputs, { image_seconds: 2 });

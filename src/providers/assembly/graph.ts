@@ -32,11 +32,12 @@ function picture({ width, height, fps }: FilmPlan, { clip, frames }: Shot, index
   const h = `'max(2,trunc(min(${height},${width}/dar)/2)*2)'`;
   // A film lacks a frame or two at most, by rounding; an image lacks all but one.
   const own = clip.media.kind === 'video' ? clip.media.video!.seconds : 0;
+  // A picture that is shorter than half a frame of the film is a frame all the same: `eof_action`.
   const hold = Math.max(0, frames / fps - own) + 2 / fps;
   return [
     `[${index}:V:0]scale=w=${w}:h=${h}:${TO_BT709}`,
     ...['format=yuv420p', 'setsar=1', `pad=${width}:${height}:(ow-iw)/2:(oh-ih)/2`],
-    ...[`fps=${fps}:start_time=0`, `tpad=stop_mode=clone:stop_duration=${hold.toFixed(6)}`],
+    ...[`fps=${fps}:start_time=0:eof_action=pass`, `tpad=stop_mode=clone:stop_duration=${hold.toFixed(6)}`],
     `trim=end_frame=${frames}[v${index}]`,
   ].join(',');
 }

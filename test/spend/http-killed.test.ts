@@ -1,0 +1,85 @@
+import { expect, test } from 'vitest';
+import { checkLedger } from '../ledger-check.ts';
+import { answer } from '../providers/http-rig.ts';
+import type { Ran } from '../rig.ts';
+import { makeStudio } from './studio.ts';
+
+/** The program is killed between any two things it does about one submission over HTTP. What arrived is counted there. */
+
+type Studio = Awaited<ReturnType<typeof makeStudio>>;
+
+/** A person with patience gets it to its end; whoever settles has looked at the provider before. */
+async function bringHome(studio: Studio, id: string): Promise<void> {
+  const tagOf = () => studio.record(id).steps[0].attempts.at(-1)?.client_ref;
+  const ran = await studio.run('generate', id);
+  if (ran.code === 11) {
+    const isThere = [...studio.tasks.values()].some(({ tag }) => tag === tagOf());
+    const found = await studio.run('reconcile', id);
+    expect([found.code, found.stderr.split('\n')[0]]).toEqual([isThere ? 0 : 11, expect.any(String)]);
+    if (!isThere) {
+      const settled = ['settle', id, '--step', 's1', '--not-accepted', '--evidence', 'no such request'];
+      expect((await studio.run(...settled)).code).toBe(0);
+      expect((await studio.run('generate', id)).code).toBe(0);
+    }
+  } else expect([ran.code, ran.stderr]).toEqual([0, '']);
+  expect(studio.record(id).status).toBe('complete');
+}
+
+const tagsOf = (studio: Studio): string[] =>
+  studio.received.filter(({ method }) => method === 'POST').map(({ json }) => (json as { tag: string }).tag);
+
+test('killed at any of its disk operations around a submission, it sends nothing twice', async () => {
+  const studio = await makeStudio();
+  const STRIDE = 11;
+  let reached = 0;
+  let held = 0;
+  for (let at = 2; ; at += STRIDE) {
+    const id = await studio.allocate(`killed-${at}`);
+    const { done } = studio.start(['generate', id], {
+      env: { EPISODE_FAULT: `kill:${at % 2 ? 'before' : 'after'}:${at}` },
+    });
+    const ran: Ran = await done;
+    if (ran.signal !== 'SIGKILL') {
+      expect(ran.stderr).toContain('EPISODE_FAULT not reached');
+      break;
+    }
+    reached += 1;
+    const { outcome, sending_at } = studio.record(id).steps[0].attempts.at(-1) ?? {};
+    if (sending_at && outcome === null) held += 1;
+    await bringHome(studio, id);
+  }
+  expect(reached).toBeGreaterThan(10);
+  expect(held).toBeGreaterThan(0);
+  const tags = tagsOf(studio);
+  expect(new Set(tags).size).toBe(tags.length);
+  expect(checkLedger(studio.root)).toEqual([]);
+});
+
+test.each(['before it answers', 'after its answer', 'while the result is fetched'] as const)(
+  'killed by the time the provider has read the submission, %s: it is found again, and nothing is sent twice',
+  async (moment) => {
+    let kill = (): void => {};
+    const studio = await makeStudio({
+      submit: (received, response, request) => {
+        if (moment === 'before it answers') return kill();
+        const say = answer(201, { id: `job-${studio.tasks.size}` });
+        say(received, response, request);
+        if (moment === 'after its answer') response.once('finish', () => kill());
+      },
+      result: (received, response, request) => {
+        if (moment === 'while the result is fetched') kill();
+        answer(200, { files: [{ url: `http://${received.headers.host}/f/still.png` }] })(received, response, request);
+      },
+    });
+    const id = await studio.allocate('killed');
+    const { child, done } = studio.start(['generate', id]);
+    kill = () => {
+      kill = () => {};
+      child.kill('SIGKILL');
+    };
+    expect((await done).signal).toBe('SIGKILL');
+    await bringHome(studio, id);
+    expect(tagsOf(studio)).toHaveLength(1);
+    expect(checkLedger(studio.root)).toEqual([]);
+  },
+);
