@@ -88,7 +88,11 @@ async function findKnown(view: View, request: AllocateRequest): Promise<Allocati
     throw keyInOtherWeek(request.key, key.episode_id, key.week_id, request.week);
   }
   const differing = differingInputs(episode, request);
-  if (differing.length > 0) throw keyInputMismatch(request.key, key.episode_id, differing);
+  if (differing.length > 0) {
+    const { schedule, plan_sha256 } = episode.allocation;
+    const without = new Set([...(schedule === null ? ['schedule'] : []), ...(plan_sha256 === null ? ['plan'] : [])]);
+    throw keyInputMismatch(request.key, key.episode_id, differing, without);
+  }
   return answer('replay', episode);
 }
 

@@ -1,9 +1,10 @@
-import { artifactChanged, EpisodeError, episodeClosed, stepNotReady, usage } from './errors.ts';
+import { artifactChanged, EpisodeError, episodeClosed, outputIsOther, stepNotReady, usage } from './errors.ts';
 import { findStep, firstAttempts, type PaidOptions, readSpendable } from './generate.ts';
 import type { Attempt, Episode } from './model/episode.ts';
 import { type StepView, viewSteps, withDerived } from './model/status.ts';
 import { approveCommand, nextCommands, stepCommands } from './next.ts';
 import { readEpisode, saveEpisode } from './record.ts';
+import { findAttempt } from './spend/attempts.ts';
 import type { SpendPlan } from './spend/authority.ts';
 import { verifyRecorded } from './spend/inputs.ts';
 import { reportOf, type SpendAnswer } from './spend/report.ts';
@@ -44,7 +45,7 @@ export async function planApproval(
 ): Promise<SpendPlan & { takes: Take[] }> {
   const episode = await readSpendable(services, episodeId);
   const takes = selectTakes(episode, steps, sha256);
-  if (sha256 !== null) refuseOtherBytes(takes, sha256);
+  if (sha256 !== null) refuseOtherBytes(episode, takes, sha256);
   for (const { files } of takes) for (const file of files) await verifyRecorded(services, file);
   const approved = withDerived(withApprovals(episode, takes, by, new Date(services.port.now()).toISOString()));
   return { takes, episode: approved, authority: { starts: firstAttempts, steps: null, maxCost, waitMs } };
@@ -108,10 +109,19 @@ function nothingWaits(episode: Episode): EpisodeError {
   });
 }
 
-function refuseOtherBytes(takes: readonly Take[], sha256: string): void {
+function refuseOtherBytes(episode: Episode, takes: readonly Take[], sha256: string): void {
   if (takes.length > 1) throw usage('--sha256 names the output of one step: approve the steps one by one', '--sha256');
-  const [file] = takes[0]!.files;
-  if (!file!.sha256.startsWith(sha256)) throw artifactChanged(file!.path, file!.sha256, `you saw ${sha256}`);
+  const { step, attemptId, files } = takes[0]!;
+  if (files[0]!.sha256.startsWith(sha256)) return;
+  const attempts = episode.steps.find(({ id }) => id === step)!.attempts;
+  const seen = attempts.find((attempt) => attempt.files?.some((file) => file.sha256.startsWith(sha256)));
+  throw outputIsOther(episode.episode_id, step, {
+    take: findAttempt(episode, attemptId)!.number,
+    recorded: files[0]!.sha256,
+    given: sha256,
+    seen: seen?.number ?? null,
+    approve: approveCommand(episode.episode_id, step, files[0]!),
+  });
 }
 
 async function recordApproval(

@@ -339,15 +339,24 @@ export const keyInOtherWeek = (key: string, episodeId: string, recorded: string,
     },
   );
 
-export const keyInputMismatch = (key: string, episodeId: string, differing: string[]): EpisodeError =>
-  new EpisodeError('KEY_INPUT_MISMATCH', `key "${key}" made ${episodeId} with another ${differing.join(' and ')}`, {
+/** `without`: those of `differing` that it was made without. */
+export const keyInputMismatch = (
+  key: string,
+  episodeId: string,
+  differing: string[],
+  without: ReadonlySet<string>,
+): EpisodeError => {
+  const how = differing.map((input) => (without.has(input) ? `without a ${input}` : `with another ${input}`));
+  return new EpisodeError('KEY_INPUT_MISMATCH', `key "${key}" made ${episodeId} ${how.join(' and ')}`, {
     subject: key,
     hints: [
+      ...(without.has('plan') ? [`episode plan ${episodeId} --file FILE  # gives it one`] : []),
       `episode show ${episodeId}  # leave out what differs to get this episode`,
       'use another key if a second release is meant',
     ],
     details: { episode_id: episodeId, differing },
   });
+};
 
 export const keyOnSeveralEpisodes = (key: string, week: string, episodeIds: string[]): EpisodeError =>
   new EpisodeError('KEY_ON_SEVERAL_EPISODES', `key "${key}" is recorded for ${episodeIds.join(' and ')} in ${week}`, {
@@ -647,6 +656,21 @@ export const artifactChanged = (path: string, recorded: string, found: string): 
     hints: ['put the recorded file back; it is neither approved nor used as it is'],
   });
 
+/** Approved by a hash that is of another take, or of nothing here. The files are what was recorded. */
+export const outputIsOther = (
+  episodeId: string,
+  step: string,
+  is: { take: number; recorded: string; given: string; seen: number | null; approve: string },
+): EpisodeError =>
+  new EpisodeError(
+    'ARTIFACT_CHANGED',
+    `the output of step ${step} of ${episodeId} is take ${is.take}, ${is.recorded.slice(0, 12)}; you gave ${is.given}${is.seen === null ? '' : `, which is take ${is.seen}`}`,
+    {
+      subject: `${episodeId}/${step}`,
+      hints: [`episode show ${episodeId}  # where it lies`, `${is.approve}  # once you have seen it`],
+    },
+  );
+
 // Money --------------------------------------------------------------------------------------------------------------
 
 /** `bound`: what is exceeded, `--max-cost` or a setting of pipeline.json; `counted`: the command that shows what counts. */
@@ -798,6 +822,13 @@ export function inputUnreadable(name: string, cause: unknown): unknown {
     cause,
   });
 }
+
+/** Named in pipeline.json: not looked for where the command is started. */
+export const scheduleFileMissing = (path: string): EpisodeError =>
+  new EpisodeError('FILE_NOT_FOUND', `there is no file ${path}, which a schedule of pipeline.json names as its plan`, {
+    subject: path,
+    hints: ['its path counts from the directory of pipeline.json'],
+  });
 
 export const weekUnknown = (week: string, why: string): EpisodeError =>
   new EpisodeError('WEEK_UNKNOWN', `there is no week "${week}": ${why}`, {

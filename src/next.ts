@@ -17,7 +17,7 @@ export function nextCommands(episode: Episode, refused = NONE): string[] {
   const views = viewSteps(episode);
   const commands = views.flatMap((view) => (refused.has(view.id) ? [] : forStep(id, view)));
   const isAllDone = commands.length === 0 && refused.size === 0;
-  return [...new Set(isAllDone ? views.flatMap((view) => forStale(id, view)) : commands)];
+  return [...new Set(isAllDone ? forStale(id, views) : commands)];
 }
 
 /**
@@ -59,10 +59,15 @@ function forStep(id: string, view: StepView): string[] {
   }
 }
 
-/** Usable as it is; when nothing else is to do, it can be made anew. An assembly is made of what the others are by then. */
-function forStale(id: string, view: StepView): string[] {
-  if (view.state !== 'stale' || view.missing.length > 0) return [];
-  return view.step?.provider === ASSEMBLY ? [`episode reassemble ${id}`] : [retryCommand(id, view.id)];
+/**
+ * Usable as it is; when nothing else is to do, it can be made anew. An assembly comes last: it is made of what the others are
+ * by then, and would be stale again.
+ */
+function forStale(id: string, views: readonly StepView[]): string[] {
+  const stale = views.filter(({ state, missing }) => state === 'stale' && missing.length === 0);
+  const clips = stale.filter(({ step }) => step?.provider !== ASSEMBLY);
+  if (clips.length > 0) return clips.map((view) => retryCommand(id, view.id));
+  return stale.length > 0 ? [`episode reassemble ${id}`] : [];
 }
 
 export const approveCommand = (episodeId: string, step: string, file: OutputFile): string =>

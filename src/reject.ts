@@ -1,4 +1,4 @@
-import { episodeClosed, stepNotReady } from './errors.ts';
+import { episodeClosed, planMissing, stepNotReady } from './errors.ts';
 import { findStep } from './generate.ts';
 import type { Attempt, Episode } from './model/episode.ts';
 import { withDerived } from './model/status.ts';
@@ -18,7 +18,7 @@ export interface RejectOptions {
 
 /**
  * Keeps the take and says why it is not to be used; the step can be retried then. Rejecting a rejected take again
- * changes nothing. Throws `EPISODE_CLOSED`, `STEP_NOT_READY` (14) when there is no output to reject.
+ * changes nothing. Throws `EPISODE_CLOSED`, `PLAN_MISSING`, `STEP_NOT_READY` (14) when there is no output to reject.
  */
 export async function reject(
   { store, port, config }: Pick<SpendServices, 'store' | 'port' | 'config'>,
@@ -48,6 +48,7 @@ export async function reject(
 /** `null` when the step's newest take is rejected already. */
 function takeToReject(episode: Episode, step: string): Attempt | null {
   if (episode.closed) throw episodeClosed(episode.episode_id, episode.closed);
+  if (!episode.plan) throw planMissing(episode.episode_id);
   const view = findStep(episode, step);
   const { state, take } = view;
   if (state === 'rejected') return null;

@@ -20,13 +20,14 @@ const BETWEEN_STEPS_MS = 90_000;
  * `PLAN_MISSING`, `EPISODE_CLOSED` (14) when it cannot get there without a person, `WAIT_TIMEOUT` (75) after `timeoutMs`.
  */
 export async function wait(
-  services: { store: Store; port: Port },
+  services: { store: Store; port: Port; note: (line: string) => void },
   episodeId: string,
   options: { for: 'complete' | 'approval'; timeoutMs: number },
 ): Promise<Shown> {
   const { port } = services;
   const deadline = port.now() + options.timeoutMs;
   let seen = { revision: 0, at: 0 };
+  const told = new Set<string>();
   for (;;) {
     const episode = await show(services, episodeId);
     const now = port.now();
@@ -35,6 +36,11 @@ export async function wait(
     if (stuck) throw stuck;
     if (episode.revision !== seen.revision) seen = { revision: episode.revision, at: now };
     if (isLeft(episode, now - seen.at)) throw nobodyWorks(episode);
+    for (const { what, step, commands } of episode.holds) {
+      if (what === 'approval' && !told.has(step))
+        services.note(`waiting for a person: ${step} wants approval: ${commands[0]}`);
+      told.add(step);
+    }
     if (now >= deadline) throw timedOut(episode, options.for);
     await port.sleep(Math.min(POLL_MS, deadline - now));
   }

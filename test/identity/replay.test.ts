@@ -2,6 +2,7 @@ import { rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { episode, makeShow, writePipeline } from '../rig.ts';
+import { runLine } from '../run-line.ts';
 import { allocate, refusal } from './desk.ts';
 
 const FRIDAY = '2026-08-07T00:00:00Z';
@@ -37,7 +38,7 @@ describe('a retry gets the same episode', () => {
   it('and writes nothing: the ledger has the same head before and after', async () => {
     const root = await makeShow();
     await allocate(root, { key: 'a', now: FRIDAY });
-    const head = async () => (await episode(root, ['doctor', '--json'])).json.diagnoses;
+    const head = async () => (await runLine(root, ['doctor', '--json'])).json.diagnoses;
     const ledger = (diagnoses: unknown) => (diagnoses as { check: string }[]).find(({ check }) => check === 'ledger');
     const before = ledger(await head());
     await allocate(root, { key: 'a', now: FRIDAY });
@@ -121,7 +122,11 @@ describe('the inputs that a key was made with', () => {
     await allocate(root, { key: 'a', plan: 'one.json', now: FRIDAY });
     expect((await allocate(root, { key: 'a', now: FRIDAY })).verdict).toBe('replay');
     await allocate(root, { key: 'b', now: FRIDAY });
-    expect((await refusal(root, { key: 'b', plan: 'one.json', now: FRIDAY })).code).toBe('KEY_INPUT_MISMATCH');
+    expect(await refusal(root, { key: 'b', plan: 'one.json', now: FRIDAY })).toMatchObject({
+      code: 'KEY_INPUT_MISMATCH',
+      message: 'key "b" made 2026-W32-1 without a plan',
+      hints: expect.arrayContaining(['episode plan 2026-W32-1 --file FILE  # gives it one']),
+    });
   });
 
   it('stay those of the first request when the episode is given another plan later', async () => {
@@ -129,7 +134,7 @@ describe('the inputs that a key was made with', () => {
     await writeFile(join(root, 'one.json'), plan('one'));
     await writeFile(join(root, 'two.json'), plan('two'));
     await allocate(root, { key: 'a', plan: 'one.json', now: FRIDAY });
-    const given = await episode(root, ['plan', '2026-W32-0', '--file', 'two.json'], { now: FRIDAY });
+    const given = await runLine(root, ['plan', '2026-W32-0', '--file', 'two.json'], { now: FRIDAY });
     expect(given.code, given.stderr).toBe(0);
     expect((await allocate(root, { key: 'a', plan: 'one.json', now: FRIDAY })).verdict).toBe('replay');
     expect((await refusal(root, { key: 'a', plan: 'two.json', now: FRIDAY })).code).toBe('KEY_INPUT_MISMATCH');
@@ -150,7 +155,7 @@ describe('the inputs that a key was made with', () => {
     const root = await makeShow();
     const asked = { key: 'a', issuedAt: '2026-08-07T09:00+09:00', slot: '2026-08-07T09:00+09:00', now: FRIDAY };
     await allocate(root, asked);
-    const { code, json } = await episode(root, ['why', '2026-W32-0', '--json']);
+    const { code, json } = await runLine(root, ['why', '2026-W32-0', '--json']);
     expect(code).toBe(0);
     expect(json.allocation).toMatchObject({ issued_at: '2026-08-07T00:00:00Z', slot: '2026-08-07T00:00:00Z' });
   });
@@ -164,7 +169,7 @@ it('the name of the show is frozen in its ledger: renaming it in pipeline.json c
     verdict: 'replay',
     episode_id: '2026-W32-0',
   });
-  const { code } = await episode(root, ['why', '--key', 'a']);
+  const { code } = await runLine(root, ['why', '--key', 'a']);
   expect(code).toBe(0);
 });
 

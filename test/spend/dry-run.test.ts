@@ -16,7 +16,7 @@ test.concurrent('a dry run of a first generate says what would be started at whi
     step('after', { needs: ['s1'] }),
   ]);
   const before = house.tree();
-  const { stdout, code } = await house.run(dry('generate', ID));
+  const { stdout, code } = await house.line(dry('generate', ID));
   expect(code).toBe(0);
   expect(stdout).toBe(
     [
@@ -71,7 +71,11 @@ test.concurrent('a dry run of the verbs after it touches nothing either, whateve
     steps: [{}, { step: 'refused', would: 'start' }, {}, {}, {}],
   });
   expect(await house.json(0, dry('reassemble', ID))).toMatchObject({ steps: [{}, {}, {}, {}, { would: 'stay' }] });
+  expect((await house.run(dry('reject', ID, '--step', 'gate', '--reason', 'x'))).stdout.split('\n')[0]).toBe(
+    `${ID}  would reject the output of gate; nothing was touched. It would then be:`,
+  );
   expect(await house.json(0, dry('reject', ID, '--step', 'gate', '--reason', 'x'))).toMatchObject({
+    dry_run: true,
     steps: [{ step: 'gate', state: 'rejected' }, {}, {}, {}, {}],
   });
   house.writePlan([step('gate', { params: { text: 'new' } })], 'other.json');
@@ -93,7 +97,7 @@ describe('a dry run of a step whose provider cannot be asked', () => {
   test.concurrent('says so, and sends nothing', async () => {
     const house = await makeHouse({ scenario: { ...SYNC, at: { start: 'exit:1' } } });
     await house.allocate([step('s1')]);
-    const ran = await house.run([...dry('generate', ID), '--json']);
+    const ran = await house.line([...dry('generate', ID), '--json']);
     expect(ran.code).toBe(0);
     expect(ran.json.steps).toMatchObject([
       { step: 's1', would: 'refuse', why: expect.stringContaining('house gave no answer') },
@@ -119,7 +123,7 @@ test.concurrent('a plan is priced without an episode, and nothing is written', a
   const house = await makeHouse();
   const file = house.writePlan([step('s1'), step('s2', { estimate: { amount: '0.25', unit: 'USD' } })]);
   const before = house.tree();
-  const ran = await house.run(['plan', '--file', file]);
+  const ran = await house.line(['plan', '--file', file]);
   expect(ran.stdout).toMatch(
     /^plan {2}[0-9a-f]{12} {2}2 steps, up to 0\.65 USD\n {2}s1 {2}house {2}text {2}up to 0\.40 USD\n/,
   );

@@ -44,7 +44,11 @@ test.concurrent('approve binds what the person saw, and nothing else', async () 
   const other = await house.json(10, ['approve', ID, '--sha256', '0123456789ab']);
   expect(other.error).toMatchObject({
     code: 'ARTIFACT_CHANGED',
-    message: `${path} is not what was recorded (${sha256.slice(0, 12)}…): you saw 0123456789ab`,
+    message: `the output of step s1 of ${ID} is take 1, ${sha256.slice(0, 12)}; you gave 0123456789ab`,
+    hints: [
+      `episode show ${ID}  # where it lies`,
+      `episode approve ${ID} --step s1 --sha256 ${sha256.slice(0, 12)}  # once you have seen it`,
+    ],
   });
   for (const hash of ['xyz', sha256.slice(0, 7), sha256.toUpperCase(), `${sha256}0`]) {
     expect((await house.json(64, ['approve', ID, '--sha256', hash])).error?.code).toBe('USAGE');
@@ -170,12 +174,14 @@ test.concurrent('a rejected take is kept with its reason, and only a retry makes
 
 test.concurrent('an episode without a plan, and a step that waits, say what is missing', async () => {
   const house = await makeHouse();
-  await house.run(['allocate', '--key', 'bare', '--week', '2026-W32']);
+  await house.line(['allocate', '--key', 'bare', '--week', '2026-W32']);
   expect((await house.json(14, ['generate', ID])).error).toMatchObject({
     code: 'PLAN_MISSING',
     message: `${ID} has no plan yet`,
     hints: [`episode plan ${ID} --file FILE`],
   });
+  const rejecting = ['reject', ID, '--step', 's1', '--reason', 'six fingers'];
+  expect((await house.json(14, rejecting)).error?.code).toBe('PLAN_MISSING');
   await house.json(0, ['plan', ID, '--file', house.writePlan(gated)]);
   expect((await house.json(14, ['generate', ID, '--step', 's2'])).error).toMatchObject({
     code: 'STEP_NOT_READY',

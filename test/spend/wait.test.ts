@@ -18,7 +18,7 @@ test.concurrent('wait ends when the episode is complete, whoever completes it', 
   await house.json(0, ['generate', ID]);
   const { code, json } = await started.done;
   expect([code, json.status]).toEqual([0, 'complete']);
-  for (const goal of GOALS) expect((await house.run(waiting('--for', goal))).stdout).toBe(`${ID}  complete\n`);
+  for (const goal of GOALS) expect((await house.line(waiting('--for', goal))).stdout).toBe(`${ID}  complete\n`);
   expectWhole(house);
 });
 
@@ -39,6 +39,8 @@ test.concurrent('wait for an approval ends at the gate; wait for completion goes
       `episode wait ${ID} --for complete`,
     ],
   });
+  const said = (await house.run(waiting('--timeout', '0s'))).stderr;
+  expect(said.split('\n')[0]).toMatch(/^waiting for a person: s1 wants approval: episode approve /);
   for (const args of [waiting('--for', 'ever'), waiting('--timeout', 'soon'), waiting('--timeout', '')]) {
     expect((await house.json(64, args)).error?.code).toBe('USAGE');
   }
@@ -82,7 +84,7 @@ test.concurrent('wait does not wait for what only a person ends', async () => {
 describe('what nobody works on', () => {
   test.concurrent('is not waited for: an episode that nothing was done about, with the command that begins it', async () => {
     const house = await makeHouse();
-    await house.run(['allocate', '--key', 'bare', '--week', '2026-W32']);
+    await house.line(['allocate', '--key', 'bare', '--week', '2026-W32']);
     for (const goal of GOALS) {
       expect((await house.json(14, waiting('--for', goal))).error).toMatchObject({
         code: 'PLAN_MISSING',

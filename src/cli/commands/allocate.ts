@@ -2,7 +2,7 @@ import { resolve } from 'node:path';
 import { type AllocateRequest, allocate } from '../../allocate.ts';
 import { weekAt } from '../../clock.ts';
 import { checkZones, readPlan, refusalOfPlan } from '../../config.ts';
-import { EpisodeError, keyHasTwin, unstableKey, usage } from '../../errors.ts';
+import { EpisodeError, keyHasTwin, scheduleFileMissing, unstableKey, usage } from '../../errors.ts';
 import type { Config, Schedule } from '../../model/config.ts';
 import { nearestName } from '../../model/issues.ts';
 import type { Plan } from '../../model/plan.ts';
@@ -195,7 +195,7 @@ async function planOfSchedule(
     return { plan, refusal: () => refusalOfPlan(plan, path, config) };
   } catch (error) {
     if (!(error instanceof EpisodeError)) throw error;
-    return { plan: null, refusal: async () => error };
+    return { plan: null, refusal: async () => (error.code === 'FILE_NOT_FOUND' ? scheduleFileMissing(path) : error) };
   }
 }
 

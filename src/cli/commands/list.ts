@@ -26,12 +26,13 @@ export const verb: Verb = {
     const status = statusOf(text(options, 'status'));
     const asked = week(options);
     const listing = await list({ store: context.reading(), port: context.port }, { week: asked, status });
-    const everything = options.all === true || asked !== null || status !== null;
+    const isFiltered = asked !== null || status !== null;
+    const everything = options.all === true || isFiltered;
     const { damage, ...document } = listing;
     const error = mostImportant(damage);
     return {
       document,
-      text: await listText(context, listing, everything),
+      text: await listText(context, listing, { everything, isFiltered }),
       error,
       further: damage.filter((other) => other !== error),
     };
@@ -48,10 +49,12 @@ function statusOf(value: string | null): EpisodeStatus | null {
 async function listText(
   context: Context,
   { episodes, attention, damage }: Listing,
-  everything: boolean,
+  { everything, isFiltered }: { everything: boolean; isFiltered: boolean },
 ): Promise<string> {
   if (episodes.length + attention.length + damage.length === 0)
-    return 'no episodes; episode allocate --key K makes one\n';
+    return isFiltered
+      ? 'no such episodes; episode list --all shows what there is\n'
+      : 'no episodes; episode allocate --key K makes one\n';
   const { currency, time_zone } = await context.config();
   const now = context.port.now();
   const needing = new Set(attention.map((one) => one.episode_id));

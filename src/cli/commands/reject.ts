@@ -29,6 +29,9 @@ export const verb: Verb = {
     };
     const config = await context.config();
     const store = dryRun ? context.reading() : context.writing();
-    return paidAnswer(await reject({ store, port: context.port, config }, id, said));
+    const answer = await paidAnswer(await reject({ store, port: context.port, config }, id, said));
+    if (!dryRun) return answer;
+    const foreseen = `${id}  would reject the output of ${rejected}; nothing was touched. It would then be:\n${answer.text}`;
+    return { ...answer, document: { ...answer.document, dry_run: true }, text: foreseen, committed: false };
   },
 };

@@ -17,7 +17,7 @@ export const verb: Verb = {
     const goal = options.for;
     if (goal !== 'complete' && goal !== 'approval')
       throw usage(`--for ${String(goal)} is neither complete nor approval`, '--for');
-    const services = { store: context.reading(), port: context.port };
+    const services = { store: context.reading(), port: context.port, note: (line: string) => context.talk.note(line) };
     const shown = await wait(services, id, { for: goal, timeoutMs: duration(options, 'timeout', '30m') });
     return { document: shown, text: `${id}  ${shown.status}\n` };
   },

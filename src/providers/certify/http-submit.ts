@@ -215,7 +215,7 @@ export async function tryStatuses(bench: Bench): Promise<void> {
       if (!isRight) wrong.push(`${status}: ${what}${requests.length === 1 ? '' : `, ${requests.length} arrived`}`);
     }
     const seen = wrong.length > 0 ? wrong.slice(0, 8).join('; ') : `${statuses.length} statuses`;
-    bench.promise(`status/${id}`, `${says}: ${wanted}`, wrong.length === 0, seen);
+    bench.promise(`table/${id}`, `${says}: ${wanted}`, wrong.length === 0, seen);
   }
   await try429(bench);
   await tryBroken(bench);
@@ -229,7 +229,7 @@ async function try429(bench: Bench): Promise<void> {
   const isRight =
     outcome?.outcome === 'released' ? rule?.reason === outcome.reason : !rule && outcome?.outcome === 'unknown';
   const says = rule ? `429, which it documents as not processed: released (${rule.reason})` : '429: unknown';
-  bench.promise('status/429', says, isRight, what);
+  bench.promise('table/429', says, isRight, what);
 }
 
 /** A server that broke may have done it before. */
@@ -243,7 +243,7 @@ async function tryBroken(bench: Bench): Promise<void> {
     if (outcome?.outcome !== 'unknown') wrong.push(what);
   }
   bench.promise(
-    'status/5xx-says',
+    'table/5xx-says',
     'a 5xx that says otherwise: unknown',
     wrong.length === 0,
     wrong.join('; ') || 'unknown',

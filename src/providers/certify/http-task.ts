@@ -49,16 +49,16 @@ export async function tryStatus(bench: Bench): Promise<void> {
         );
     }
   }
-  for (const [id, word] of [
-    ['unknown-word', 'certify-no-such-state'],
-    ['constructor', 'constructor'],
-    ['number', 1],
-    ['no-word', undefined],
+  for (const [id, word, says] of [
+    ['unknown-word', 'certify-no-such-state', 'a word that is in no "states"'],
+    ['constructor', 'constructor', 'the word "constructor"'],
+    ['number', 1, 'a number in the place of the word'],
+    ['no-word', undefined, 'an answer without the word'],
   ] as const) {
     await expect(
       bench,
       `status/${id}`,
-      'a word that is in no "states" is an error, never a guess',
+      `${says} is an error, never a guess`,
       first(specimen.status(word)),
       ask,
       'PROVIDER_PROTOCOL',
