@@ -53,7 +53,7 @@ test('killed at any of its disk operations around a submission, it sends nothing
   const tags = tagsOf(studio);
   expect(new Set(tags).size).toBe(tags.length);
   expect(checkLedger(studio.root)).toEqual([]);
-});
+}, 180_000);
 
 test.each(['before it answers', 'after its answer', 'while the result is fetched'] as const)(
   'killed by the time the provider has read the submission, %s: it is found again, and nothing is sent twice',
