@@ -4,6 +4,7 @@ import { mkdtemp, readFile, realpath, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, inject } from 'vitest';
+import { runLine } from './run-line.ts';
 
 /** Real shows in temporary directories, and the built program run in them as a user or a scheduler runs it. */
 
@@ -75,7 +76,7 @@ export async function makeShow({
 } = {}): Promise<string> {
   const root = await temporaryDirectory();
   await writePipeline(root, { time_zone: timeZone, ...config });
-  const made = await episode(root, ['init', '--time-zone', timeZone], { now: madeAt });
+  const made = await runLine(root, ['init', '--time-zone', timeZone], { now: madeAt });
   if (made.code !== 0) throw new Error(`init exited ${made.code}: ${made.stderr}`);
   return root;
 }

@@ -40,7 +40,7 @@ describe('cost --csv', () => {
     await house.json(11, ['generate', ID]);
     await house.json(12, ['retry', ID, '--step', 'failed', '--reason', 'once more']);
 
-    const rows = readCsv((await house.run(['cost', ID, '--csv'])).stdout);
+    const rows = readCsv((await house.line(['cost', ID, '--csv'])).stdout);
     // What the provider would bill: one line for each submission, by the reference that it gave.
     const sent = house.submissions();
     expect(rows).toHaveLength(sent.length);
@@ -67,7 +67,7 @@ describe('cost --csv', () => {
       { unit: 'USD', settled: '999999999.900000000001', reserved: '0', possible: '0.40', unpriced: 1 },
       { unit: 'credits', settled: '12.5', reserved: '0', possible: '0', unpriced: 0 },
     ]);
-    const table = (await house.run(['cost', ID])).stdout;
+    const table = (await house.line(['cost', ID])).stdout;
     expect(table).toContain(
       '999999999.900000000001 settled + up to 0.40 possible + 1 unpriced USD\n12.5 settled credits\n',
     );
@@ -87,8 +87,8 @@ describe('cost --csv', () => {
         }),
       ),
     );
-    await house.run(['generate', ID]);
-    const { stdout } = await house.run(['cost', ID, '--csv']);
+    await house.line(['generate', ID]);
+    const { stdout } = await house.line(['cost', ID, '--csv']);
     const rows = readCsv(stdout);
     expect(rows).toHaveLength(evil.length);
     for (const row of rows) {
@@ -105,10 +105,10 @@ describe('cost --csv', () => {
   test.concurrent('of nothing is its head, of the whole show all of it', async () => {
     const house = await makeHouse({ scenario: SYNC });
     const head = 'sent_at,at,episode_id,step,take,attempt_id,provider,reference,state,amount,unit,basis,quantities\r\n';
-    expect((await house.run(['cost', '--csv'])).stdout).toBe(head);
+    expect((await house.line(['cost', '--csv'])).stdout).toBe(head);
     for (const key of ['a', 'b']) await house.allocate([step('s1')], key);
     for (const id of [ID, '2026-W32-1']) await house.json(0, ['generate', id]);
-    expect(readCsv((await house.run(['cost', '--csv'])).stdout).map(({ episode_id }) => episode_id)).toEqual([
+    expect(readCsv((await house.line(['cost', '--csv'])).stdout).map(({ episode_id }) => episode_id)).toEqual([
       ID,
       '2026-W32-1',
     ]);

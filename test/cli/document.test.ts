@@ -1,6 +1,7 @@
 import { beforeAll, describe, expect, it } from 'vitest';
 import { exitLines } from '../../src/cli/exits.ts';
-import { episode, makeShow, type Ran, temporaryDirectory } from '../rig.ts';
+import { makeShow, type Ran, temporaryDirectory } from '../rig.ts';
+import { runLine } from '../run-line.ts';
 import { allVerbs, inTurns, type KnownVerb } from './verbs.ts';
 
 const NOW = '2026-08-07T00:00:00Z';
@@ -11,7 +12,7 @@ let root: string;
 beforeAll(async () => {
   verbs = await allVerbs();
   root = await makeShow();
-  await episode(root, ['allocate', '--key', 'a'], { now: NOW });
+  await runLine(root, ['allocate', '--key', 'a'], { now: NOW });
 });
 
 /** What holds of every run with `--json`, whatever was typed. */
@@ -55,14 +56,14 @@ describe('with --json, stdout is exactly one document and the exit code is in th
     );
     await inTurns(runs, async ({ known, words }) => {
       const where = known.name === 'init' ? await temporaryDirectory() : root;
-      const ran = await episode(where, [known.name, ...words, '--json'], { now: NOW });
+      const ran = await runLine(where, [known.name, ...words, '--json'], { now: NOW });
       expectOneDocument(ran, `episode ${known.name} ${words.join(' ')}`, exitsOf(known));
     });
   });
 
   it('where there is no show, and where the show is damaged', async () => {
     const [nowhere, damaged] = [await temporaryDirectory(), await makeShow()];
-    await episode(damaged, ['allocate', '--key', 'a'], { now: NOW });
+    await runLine(damaged, ['allocate', '--key', 'a'], { now: NOW });
     const { rm, writeFile } = await import('node:fs/promises');
     await rm(`${damaged}/state/commits`, { recursive: true });
     const broken = await temporaryDirectory();
@@ -71,7 +72,7 @@ describe('with --json, stdout is exactly one document and the exit code is in th
       .filter(({ name }) => !['completion', 'init'].includes(name))
       .flatMap((known) => [nowhere, damaged, broken].map((where) => ({ known, where })));
     await inTurns(runs, async ({ known, where }) => {
-      const ran = await episode(where, [known.name, ...argumentsOf(known), '--json'], { now: NOW });
+      const ran = await runLine(where, [known.name, ...argumentsOf(known), '--json'], { now: NOW });
       expectOneDocument(ran, `episode ${known.name} in ${where}`, exitsOf(known));
       expect(ran.code, known.name).not.toBe(0);
     });
@@ -80,13 +81,13 @@ describe('with --json, stdout is exactly one document and the exit code is in th
   it('for help, for the version, and for what is no verb', async () => {
     const runs = [['--help'], ['help'], ['help', 'exits'], ['help', 'allocate'], ['--version'], ['list', '--help']];
     await inTurns(runs, async (words) => {
-      const ran = await episode(root, [...words, '--json']);
+      const ran = await runLine(root, [...words, '--json']);
       expectOneDocument(ran, words.join(' '), [0]);
       expect(ran.stderr).toBe('');
     });
     const refused = [[], ['nonsense'], [''], ['help', 'nonsense'], ['--nonsense'], ['__proto__'], ['constructor']];
     await inTurns(refused, async (words) => {
-      expectOneDocument(await episode(root, [...words, '--json']), words.join(' '), [64]);
+      expectOneDocument(await runLine(root, [...words, '--json']), words.join(' '), [64]);
     });
   });
 });
@@ -96,7 +97,7 @@ describe('an empty value is 64, never "all" and never "none"', () => {
     const runs = verbs.flatMap((known) => known.valued.map((option) => ({ known, option })));
     expect(runs.length).toBeGreaterThan(30);
     await inTurns(runs, async ({ known, option }) => {
-      const ran = await episode(root, [known.name, ...argumentsOf(known), option, '', '--json'], { now: NOW });
+      const ran = await runLine(root, [known.name, ...argumentsOf(known), option, '', '--json'], { now: NOW });
       expect([ran.code, ran.json.error?.message], `${known.name} ${option} ''`).toEqual([64, `${option} is empty`]);
     });
   });
@@ -107,14 +108,14 @@ describe('an empty value is 64, never "all" and never "none"', () => {
     );
     expect(runs.length).toBeGreaterThan(8);
     await inTurns(runs, async ({ known, argument, before }) => {
-      const ran = await episode(root, [known.name, ...before, '', '--json'], { now: NOW });
+      const ran = await runLine(root, [known.name, ...before, '', '--json'], { now: NOW });
       expect([ran.code, ran.json.error?.message], known.name).toEqual([64, `<${argument.name}> is empty`]);
     });
   });
 
   it('for the global options and for $EPISODE_ROOT', async () => {
     const empty = async (words: string[], env = {}) => {
-      const { code, json } = await episode(root, [...words, '--json'], { env });
+      const { code, json } = await runLine(root, [...words, '--json'], { env });
       return [code, json.error?.message];
     };
     expect(await empty(['list', '--root', ''])).toEqual([64, '--root is empty']);
@@ -128,19 +129,19 @@ describe('an empty value is 64, never "all" and never "none"', () => {
 
 it('a word with two hyphens is never taken for the value of the option before it', async () => {
   // What `--key $KEY --json` becomes when the variable is empty.
-  const ran = await episode(root, ['allocate', '--key', '--json'], { now: NOW });
+  const ran = await runLine(root, ['allocate', '--key', '--json'], { now: NOW });
   expect(ran.code).toBe(64);
   expect(ran.stderr).toBe(`episode: option '--key <key>' argument missing [USAGE]
   if --json is the value: --key=--json
   if a variable stands there: it is empty; write it in double quotes
 `);
-  const meant = await episode(root, ['allocate', '--key=--json', '--json'], { now: NOW });
+  const meant = await runLine(root, ['allocate', '--key=--json', '--json'], { now: NOW });
   expect([meant.code, meant.json.allocation_key]).toEqual([0, '--json']);
   const options = verbs.flatMap((known) => known.valued.map((option) => ({ known, option })));
   await inTurns(
     options.filter((_, index) => index % 4 === 0),
     async ({ known, option }) => {
-      const swallowed = await episode(root, [known.name, ...argumentsOf(known), option, '--quiet']);
+      const swallowed = await runLine(root, [known.name, ...argumentsOf(known), option, '--quiet']);
       expect([swallowed.code, swallowed.stderr], option).toEqual([64, expect.stringContaining('argument missing')]);
     },
   );

@@ -3,7 +3,8 @@ import { readdirSync, readFileSync } from 'node:fs';
 import { dirname } from 'node:path';
 import { beforeAll, describe, expect, it } from 'vitest';
 import { oneLine, printable } from '../../src/cli/printable.ts';
-import { episode, makeShow } from '../rig.ts';
+import { makeShow } from '../rig.ts';
+import { runLine } from '../run-line.ts';
 import { inTurns } from './verbs.ts';
 
 const NOW = '2026-08-07T00:00:00Z';
@@ -41,7 +42,7 @@ const state = () =>
   });
 beforeAll(async () => {
   root = await makeShow();
-  await episode(root, ['allocate', '--key', 'a'], { now: NOW });
+  await runLine(root, ['allocate', '--key', 'a'], { now: NOW });
   before = state();
 });
 
@@ -69,7 +70,7 @@ describe('hostile words are refused or looked for, change nothing, and are print
       // Every other place for each word, the others for the next one.
       const chosen = runs.filter((_, place) => (place + turn) % 2 === 0);
       await inTurns(chosen, async (words) => {
-        const { code, stdout, stderr } = await episode(root, words, { now: NOW });
+        const { code, stdout, stderr } = await runLine(root, words, { now: NOW });
         const said = `${words[0]} ${words[1]?.slice(0, 20)}: ${code}\n${stdout}\n${stderr}`;
         // 14: "constructor" may well be the name of a step, of a plan that is not there yet.
         expect(word === 'constructor' ? [14, 64, 66, 78] : [64, 66, 78], said).toContain(code);
@@ -87,10 +88,10 @@ describe('hostile words are refused or looked for, change nothing, and are print
 it('a key with marks that turn the writing is kept as it is, and printed escaped', async () => {
   const show = await makeShow();
   const key = 'Folge \u202e23';
-  expect((await episode(show, ['allocate', '--key', key], { now: NOW })).code).toBe(0);
-  const text = await episode(show, ['why', '--key', key]);
+  expect((await runLine(show, ['allocate', '--key', key], { now: NOW })).code).toBe(0);
+  const text = await runLine(show, ['why', '--key', key]);
   expect(text.stdout).toContain('Folge \\u202e23');
-  const document = await episode(show, ['why', '--key', key, '--json']);
+  const document = await runLine(show, ['why', '--key', key, '--json']);
   expect(document.json.allocation_key).toBe(key);
   expect(document.stdout).toBe(printable(document.stdout));
   expect(JSON.parse(readFileSync(`${show}/state/2026-W32/2026-W32-0.json`, 'utf8')).allocation_key).toBe(key);

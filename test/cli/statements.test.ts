@@ -26,7 +26,7 @@ test('a reason or an evidence without a letter or a digit is refused, and nothin
     ['--key-is-stable', ['allocate', '--key', 'run']],
   ] as const) {
     for (const value of EMPTY) {
-      const ran = await house.run([...words, `${option}=${value}`]);
+      const ran = await house.line([...words, `${option}=${value}`]);
       expect([ran.code, ran.stderr], `${words.join(' ')} ${value}`).toEqual([
         64,
         `episode: ${option} says nothing: there is no letter and no digit in it [USAGE]
@@ -53,7 +53,7 @@ test('the placeholder of a reference is no reference', async () => {
   await house.allocate([step('s1')]);
   await house.json(11, ['generate', ID]);
   for (const ref of ['REF', '…', '-']) {
-    const ran = await house.run(['settle', ID, '--step', 's1', `--accepted=${ref}`, '--evidence', 'Requests']);
+    const ran = await house.line(['settle', ID, '--step', 's1', `--accepted=${ref}`, '--evidence', 'Requests']);
     expect([ran.code, ran.stderr]).toEqual([
       64,
       `episode: --accepted ${ref} is no reference [USAGE]

@@ -6,7 +6,8 @@ import { faultyDisk, readFault } from '../../src/cli/faults.ts';
 import { createNodePort } from '../../src/node-port.ts';
 import { createFileStore } from '../../src/store/file/file-store.ts';
 import { checkLedger } from '../ledger-check.ts';
-import { episode, makeShow, memoryDirectory, type Ran } from '../rig.ts';
+import { makeShow, memoryDirectory, type Ran } from '../rig.ts';
+import { runLine } from '../run-line.ts';
 
 /** One operation after the other of a real command goes wrong, until a fault is no longer reached. */
 
@@ -95,9 +96,9 @@ export async function expectWhole(root: string, key: string, again: typeof runAg
   expect(checkLedger(root)).toEqual([]);
 }
 
-/** The same as `give` by the program itself, as whoever was told "run the same command again" does it. */
+/** The same as `give` by the whole command line, as whoever was told "run the same command again" does it. */
 export async function runAgain(root: string, key: string): Promise<string> {
-  const ran = await episode(root, ['allocate', '--key', key], { now: NOW });
+  const ran = await runLine(root, ['allocate', '--key', key], { now: NOW });
   expect(ran.code).toBe(0);
   return ran.stdout.trim();
 }

@@ -3,6 +3,7 @@ import { join } from 'node:path';
 import { afterAll, expect, it } from 'vitest';
 import { checkLedger } from '../ledger-check.ts';
 import { episode, memoryDirectory } from '../rig.ts';
+import { runLine } from '../run-line.ts';
 import {
   atEveryOperation,
   copiesOf,
@@ -49,7 +50,7 @@ it('init, killed before any of its operations, is finished by the next init', as
     if (!struck(ran)) return false;
     expect(ran.signal).toBe('SIGKILL');
 
-    const again = await episode(root, init, { now: NOW });
+    const again = await runLine(root, init, { now: NOW });
     // It had been made, and only its answer was lost.
     if (again.code !== 0) expect(again).toMatchObject({ code: 73, stderr: expect.stringContaining('ALREADY_INIT') });
     expect(await give(root, 'first')).toBe(`${WEEK}-0`);

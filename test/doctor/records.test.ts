@@ -3,14 +3,15 @@ import { cp } from 'node:fs/promises';
 import { join } from 'node:path';
 import { beforeAll, describe, expect, it } from 'vitest';
 import type { Diagnosis } from '../../src/doctor/diagnosis.ts';
-import { episode, makeShow, temporaryDirectory } from '../rig.ts';
+import { makeShow, temporaryDirectory } from '../rig.ts';
+import { runLine } from '../run-line.ts';
 import { picture } from '../store/damage.ts';
 
 /** Whatever stops a verb with 65, `doctor` names with the same words and the same fix; and what others name was made. */
 
 const NOW = '2026-08-07T00:00:00Z';
 const W32 = '2026-W32';
-const run = (root: string, words: readonly string[]) => episode(root, [...words], { now: NOW });
+const run = (root: string, words: readonly string[]) => runLine(root, words, { now: NOW });
 
 /** 2026-W32-0 (key a) is complete, -1 (key b) waits for approval, -2 (key c) has a plan, 2026-W31-0 (key d) none. */
 let original: string;

@@ -1,6 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { whyUnstable } from '../../src/schedulers/unstable.ts';
-import { episode, makeShow } from '../rig.ts';
+import { makeShow } from '../rig.ts';
+import { runLine } from '../run-line.ts';
 import { allocate, refusal } from './desk.ts';
 
 const NOW = '2026-08-07T00:00:03.250Z';
@@ -134,7 +135,7 @@ it("ordinary keys are nobody's business", () => {
 it('an unstable key is refused with what to use instead, and makes nothing', async () => {
   const root = await makeShow();
   const key = '9f86d081884c7d659a2feaa0c55ad015';
-  const ran = await episode(root, ['allocate', '--key', key], { now: NOW, env: { INVOCATION_ID: key } });
+  const ran = await runLine(root, ['allocate', '--key', key], { now: NOW, env: { INVOCATION_ID: key } });
   expect(ran).toMatchObject({ code: 64, stdout: '' });
   expect(
     ran.stderr,
@@ -150,7 +151,7 @@ it('--key-is-stable takes it, with the reason on record', async () => {
   const key = '9f86d081884c7d659a2feaa0c55ad015';
   const keyIsStable = 'our queue keeps the message ID over redeliveries';
   expect((await allocate(root, { key, keyIsStable, now: NOW })).verdict).toBe('proceed');
-  const { json } = await episode(root, ['why', '--key', key, '--json']);
+  const { json } = await runLine(root, ['why', '--key', key, '--json']);
   expect(json.allocation).toMatchObject({ key_is_stable: keyIsStable });
   // On record, it needs no reason any more.
   expect((await allocate(root, { key, now: NOW })).verdict).toBe('replay');

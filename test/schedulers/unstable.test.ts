@@ -4,6 +4,7 @@ import { createNodePort } from '../../src/node-port.ts';
 import { whyUnstable } from '../../src/schedulers/unstable.ts';
 import { createFileStore } from '../../src/store/file/file-store.ts';
 import { episode, makeShow } from '../rig.ts';
+import { runLine } from '../run-line.ts';
 import { requestFor } from '../simulation/ledger.ts';
 
 /** Keys that would make a second episode for one release, and those that only look like them. */
@@ -165,14 +166,14 @@ describe('a key that looks the same as another is refused, and says how it must 
   episode allocate --key '${normal.replaceAll("'", `'\\''`)}'
 `),
     };
-    expect(await episode(root, ['allocate', '--key', key], { now: NOW })).toMatchObject(said);
+    expect(await runLine(root, ['allocate', '--key', key], { now: NOW })).toMatchObject(said);
     // No reason makes two keys of what people see as one.
-    expect(await episode(root, ['allocate', '--key', key, '--key-is-stable', 'x'], { now: NOW })).toMatchObject(said);
-    expect(await episode(root, ['allocate', '--key', normal], { now: NOW })).toMatchObject({ code: 0 });
+    expect(await runLine(root, ['allocate', '--key', key, '--key-is-stable', 'x'], { now: NOW })).toMatchObject(said);
+    expect(await runLine(root, ['allocate', '--key', normal], { now: NOW })).toMatchObject({ code: 0 });
   });
 
   it('also one of nothing else', async () => {
-    expect(await episode(await makeShow(), ['allocate', '--key', ' \u200b'], { now: NOW })).toMatchObject({
+    expect(await runLine(await makeShow(), ['allocate', '--key', ' \u200b'], { now: NOW })).toMatchObject({
       code: 64,
       stderr: expect.stringContaining('\n  episode allocate --key "scheduled-run:2026-08-07"\n'),
     });
@@ -185,7 +186,7 @@ describe('a key that looks the same as another is refused, and says how it must 
       'a  b',
       '\u0645\u06cc\u200c\u062e\u0648\u0627\u0647\u0645',
     ])
-      expect(await episode(root, ['allocate', '--key', key], { now: NOW }), key).toMatchObject({ code: 0 });
+      expect(await runLine(root, ['allocate', '--key', key], { now: NOW }), key).toMatchObject({ code: 0 });
   });
 
   it('and one that is on record replays, whatever it looks like', async () => {
@@ -195,7 +196,7 @@ describe('a key that looks the same as another is refused, and says how it must 
     for (const key of keys)
       await allocateFor({ store: createFileStore(port, root), port, root }, requestFor(key, '2026-W49'));
     for (const [sequence, key] of keys.entries())
-      expect(await episode(root, ['allocate', '--key', key], { now: NOW })).toMatchObject({
+      expect(await runLine(root, ['allocate', '--key', key], { now: NOW })).toMatchObject({
         code: 0,
         stdout: `2026-W49-${sequence}\n`,
       });

@@ -39,7 +39,7 @@ describe('cancel', () => {
     house.script({ at: { start: 'exit:1' } });
     expect(await house.json(0, cancelStep())).toMatchObject({ steps: [{ state: 'canceled', verdict: 'replay' }] });
     expect(house.tree()).toEqual(before);
-    const shown = await house.run(['show', ID]);
+    const shown = await house.line(['show', ID]);
     expect(shown.stdout).toMatch(/^ {2}canceled {2}s1 {2}house {2,}0 {2}by \S+ \w{3} \d\d:\d\d$/m);
 
     house.script({ status: ['done'] });
@@ -66,7 +66,7 @@ describe('cancel', () => {
     await house.json(75, cancelStep());
     const events = house.record().events.filter(({ event }) => event.startsWith('cancel'));
     expect(events.map(({ event }) => event)).toEqual(['cancel: requested (requested)']);
-    expect((await house.run(['show', ID])).stdout).toMatch(
+    expect((await house.line(['show', ID])).stdout).toMatch(
       /ref task_1, running since .*; asked to cancel \w{3} \d\d:\d\d/,
     );
 
@@ -130,7 +130,7 @@ describe('cancel', () => {
     house.script({ status: ['running'] });
     const before = house.tree();
     expect((await house.json(12, cancelStep())).error).toMatchObject(refused);
-    expect((await house.run(['show', ID])).stdout).not.toContain('episode cancel');
+    expect((await house.line(['show', ID])).stdout).not.toContain('episode cancel');
     expect(house.tree()).toEqual(before);
 
     const could = await running({});

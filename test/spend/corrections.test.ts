@@ -76,7 +76,7 @@ describe('a reference that was mistyped', () => {
     expect(house.costs()[1]).toEqual({ step: 'mine', state: 'settled', amount: '0.07' });
     await house.json(0, settle('mine', ['--accepted', refOf(1)], 'read it again'));
     expect(house.costs()[1]).toEqual({ step: 'mine', state: 'reserved', amount: '0.40' });
-    await house.run(['reconcile', ID]);
+    await house.line(['reconcile', ID]);
     expect(house.states().mine).toBe('succeeded');
     expectWhole(house);
   });

@@ -53,10 +53,10 @@ async function dieAt({ point, alive, gone, sent }: Case, scenario: object): Prom
   await house.allocate(steps);
   const standing = await standAt(house, point);
   await killed(standing);
-  const first = await house.run(generate);
+  const first = await house.line(generate);
   expect([point, first.stderr, alive.includes(first.code!)]).toEqual([point, first.stderr, true]);
   killAdapter(standing.adapter);
-  const second = await house.run(generate);
+  const second = await house.line(generate);
   expect([point, second.stderr, gone.includes(second.code!)]).toEqual([point, second.stderr, true]);
   const status = house.record().status;
   expect(status).toBe(second.code === 0 ? 'complete' : 'held');
@@ -104,12 +104,12 @@ test.concurrent('killed at any of its own disk operations, it sends nothing twic
       break;
     }
     reached += 1;
-    let next = await house.run(['generate', id]);
+    let next = await house.line(['generate', id]);
     // The adapter notices that nobody is left to talk to, and ends.
-    for (; next.code === 75; next = await house.run(['generate', id]));
+    for (; next.code === 75; next = await house.line(['generate', id]));
     expect([at, next.stderr, next.code]).toEqual([at, next.code === 11 ? next.stderr : '', next.code === 11 ? 11 : 0]);
     // As a reader sees it: a record that the newest commit names may still lie in staging.
-    const shown = (await house.run(['show', id, '--json'])).json as unknown as Episode;
+    const shown = (await house.line(['show', id, '--json'])).json as unknown as Episode;
     expect(shown.status).toBe(next.code === 11 ? 'held' : 'complete');
     const refs = new Set(shown.steps[0]!.attempts.map(({ client_ref }) => client_ref));
     const sent = house.submissions().filter(({ client_ref }) => refs.has(client_ref)).length;

@@ -71,7 +71,7 @@ describe('a task that its provider accepted and no longer knows', () => {
       },
     ]);
     expect(shown.next).toEqual(commands);
-    expect((await house.run(['show', ID], { now: later })).stdout).toBe(
+    expect((await house.line(['show', ID], { now: later })).stdout).toBe(
       `${ID}  HELD   key release-1   0 settled + up to 0.40 running, of 20.00 USD
   LOST     s1  house  <=0.40  ref task_1, not_found since Fri 00:00; held 13 h 55 min
   waiting  s2  house          needs s1
@@ -81,7 +81,7 @@ house accepted s1 and no longer has it. Nothing is sent again until one of these
   episode settle ${ID} --step s1 --write-off --evidence "…"                      # cannot be had any more, 0.40 stays; then: episode retry …
 `,
     );
-    expect((await house.run(['list'], { now: later })).stdout).toBe(
+    expect((await house.line(['list'], { now: later })).stdout).toBe(
       `NEEDS YOU  ${ID}  held  s1 lost 13 h 55 min, 0.40 USD at risk  episode show ${ID}\n`,
     );
     expect((await house.json(0, ['list', '--status', 'held'])).episodes).toMatchObject([
@@ -163,7 +163,7 @@ test.concurrent('a result that has expired at its provider is held at once, whoe
       outcome: { outcome: 'accepted', ref: 'task_2' },
     }),
   ]);
-  const held = await house.run([...generate, '--wait', '30m', '--json']);
+  const held = await house.line([...generate, '--wait', '30m', '--json']);
   expect(held.code).toBe(11);
   for (const [id, ref] of [
     ['polled', 'task_1'],
@@ -196,7 +196,7 @@ test.concurrent('a task that cannot be asked for, or whose result never comes, s
     `step ${id} of ${ID}: house gave no answer to "${op}": it answered the error "down": scripted down [PROVIDER_UNREACHABLE]\n` +
     `  the same command later is safe\n  ${ways(id, `task_${id}`).join('\n  ')}\n`;
   for (const args of [generate, ['reconcile', ID]]) {
-    const ran = await house.run([...args, '--json']);
+    const ran = await house.line([...args, '--json']);
     expect([args[0], ran.code, ran.json.status]).toEqual([args[0], 76, 'generating']);
     expect(ran.stderr).toContain(down('poll', 'status'));
     expect(ran.stderr).toContain(down('fetch', 'fetch'));

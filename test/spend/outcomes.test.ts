@@ -33,7 +33,7 @@ describe('an outcome that nobody knows', () => {
     const house = await makeHouse({ scenario });
     const ids = Object.keys(cases);
     await house.allocate([...ids.map((id) => scripted(id, cases[id]![0])), step('after', { needs: ids })]);
-    const held = await house.run([...generate, '--json']);
+    const held = await house.line([...generate, '--json']);
     expect(held.code).toBe(11);
     expect(held.json).toMatchObject({
       status: 'held',

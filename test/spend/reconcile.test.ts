@@ -20,7 +20,7 @@ describe('reconcile without an ID', () => {
     await house.allocate([scripted('s1', { status: ['done'] })], 'done');
     await house.allocate([scripted('s1', lost)], 'given up');
     await house.allocate([step('s1')], 'never sent');
-    for (const sequence of [0, 1, 2, 3]) await house.run(['generate', `2026-W32-${sequence}`, '--wait', '0s']);
+    for (const sequence of [0, 1, 2, 3]) await house.line(['generate', `2026-W32-${sequence}`, '--wait', '0s']);
     await house.json(0, ['settle', '2026-W32-3', '--step', 's1', '--write-off', '--evidence', 'no answer']);
     const others = ['2026-W32-2', '2026-W32-3', '2026-W32-4'].map((id) => house.record(id));
 
@@ -32,7 +32,7 @@ describe('reconcile without an ID', () => {
       { episode_id: '2026-W32-1', status: 'generating', steps: [{ state: 'running' }] },
     ]);
     house.script({ status: ['done'] });
-    const home = await house.run(['reconcile']);
+    const home = await house.line(['reconcile']);
     expect([home.code, home.stderr]).toEqual([0, '']);
     expect(home.stdout).toBe(
       `2026-W32-0  complete  0.40 settled USD
@@ -42,7 +42,7 @@ describe('reconcile without an ID', () => {
 `,
     );
     expect(['2026-W32-2', '2026-W32-3', '2026-W32-4'].map((id) => house.record(id))).toEqual(others);
-    const nothing = await house.run(['reconcile']);
+    const nothing = await house.line(['reconcile']);
     expect([nothing.code, nothing.stdout, nothing.stderr]).toEqual([0, 'nothing is open\n', '']);
     expect((await house.json(0, ['reconcile'])).episodes).toEqual([]);
     expect((await house.json(64, ['reconcile', '--step', 's1'])).error?.code).toBe('USAGE');
@@ -83,7 +83,7 @@ test.concurrent('what a provider lists and a step already has is nobody else’s
 
   // One line of the same text in each of two episodes: only the other's task is listed so far.
   listing('present', taken);
-  const held = await house.run(['reconcile', second]);
+  const held = await house.line(['reconcile', second]);
   expect([held.code, held.stderr.split('\n')[0]]).toEqual([11, 'house on s1: it lists only what other steps have']);
   expect(house.record(second).steps[0]!.attempts[0]).toMatchObject({
     ref: null,
@@ -102,7 +102,7 @@ test.concurrent('a hold is said before what keeps its provider from being asked,
   house.script({ status: ['done'], lookup: { error: 'down' } });
   const down = await house.json(11, ['reconcile', ID]);
   expect(down.steps).toMatchObject([{ state: 'unknown' }, { state: 'succeeded' }]);
-  const bare = await house.run(['reconcile', ID], { env: { ADAPTER_HOME: undefined } });
+  const bare = await house.line(['reconcile', ID], { env: { ADAPTER_HOME: undefined } });
   expect([bare.code, bare.stderr.match(/\[[A-Z_]+\]/g)]).toEqual([11, ['[OUTCOME_UNKNOWN]', '[CREDENTIAL_MISSING]']]);
   expectWhole(house);
 });

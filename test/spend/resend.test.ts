@@ -36,7 +36,7 @@ describe('settle --resend', () => {
   ])('sends what is lost under the same reference, and a submission %s counts once', async (_what, at) => {
     const house = await lost({ at });
     const [before] = house.record().steps[0]!.attempts;
-    expect((await house.run(['show', ID])).stdout).toContain(
+    expect((await house.line(['show', ID])).stdout).toContain(
       `  episode settle ${ID} --step s1 --resend --evidence "…"        `,
     );
     const sent = await house.json(0, resend);
@@ -71,7 +71,7 @@ describe('settle --resend', () => {
   test.concurrent('takes up what the lookup finds, and sends nothing', async () => {
     const house = await lost();
     house.script({ sheet: { capabilities: ONCE }, status: ['done'], at: { 'submit.request': 'exit:1' } });
-    const found = await house.run([...resend, '--json']);
+    const found = await house.line([...resend, '--json']);
     expect([found.code, found.stderr]).toEqual([0, 'house has s1; nothing was sent again\n']);
     expect(found.json).toMatchObject({ steps: [{ state: 'accepted', verdict: 'replay' }] });
     expect(house.record().steps[0]!.attempts[0]!.resends).toBeUndefined();

@@ -8,6 +8,7 @@ import type { Step } from '../../src/model/plan.ts';
 import type { SpendReport } from '../../src/spend/report.ts';
 import { checkLedger } from '../ledger-check.ts';
 import { type Answer, episode, makeShow, type Ran, type RunOptions, start, temporaryDirectory } from '../rig.ts';
+import { type LineOptions, runLine } from '../run-line.ts';
 
 export const ADAPTER = fileURLToPath(new URL('../../fixtures/bin/adapter.mjs', import.meta.url));
 
@@ -57,18 +58,22 @@ export async function makeHouse({ scenario = SYNC as object, config = {} as obje
     const lines = existsSync(path) ? readFileSync(path, 'utf8').split('\n') : [];
     return lines.filter(Boolean).map((line) => JSON.parse(line));
   };
-  const run = (args: string[], options?: RunOptions): Promise<Ran> => episode(root, args, withEnv(options));
+  const line = (args: string[], { env: more, ...options }: LineOptions = {}): Promise<Ran> =>
+    runLine(root, args, { ...options, env: { ...env, ...more } });
 
   return {
     root,
     home,
     env,
     script,
-    run,
+    /** A process of the program. */
+    run: (args: string[], options?: RunOptions): Promise<Ran> => episode(root, args, withEnv(options)),
     start: (args: string[], options?: RunOptions) => start(root, args, withEnv(options)),
-    /** With `--json`, expected to exit with `code`. */
-    async json(code: number, args: string[], options?: RunOptions): Promise<Spent> {
-      const ran = await run([...args, '--json'], options);
+    /** The same answer in this process. */
+    line,
+    /** The same with `--json`, expected to exit with `code`. */
+    async json(code: number, args: string[], options?: LineOptions): Promise<Spent> {
+      const ran = await line([...args, '--json'], options);
       expect({ code: ran.code, said: ran.code === code ? '' : ran.stderr }).toEqual({ code, said: '' });
       return ran.json as Spent;
     },
@@ -79,7 +84,7 @@ export async function makeHouse({ scenario = SYNC as object, config = {} as obje
     /** A new episode with these steps. */
     async allocate(steps: Step[], key = 'release-1'): Promise<string> {
       const file = this.writePlan(steps);
-      const ran = await run(['allocate', '--key', key, '--week', '2026-W32', '--plan', file]);
+      const ran = await line(['allocate', '--key', key, '--week', '2026-W32', '--plan', file]);
       expect([ran.code, ran.stderr]).toEqual([0, '']);
       return ran.stdout.trim();
     },

@@ -91,7 +91,7 @@ describe('a step goes to another provider', () => {
     const house = await sent(code, scenario);
     for (const form of settled) await house.json(0, ['settle', ID, '--step', 's1', form, '--evidence', 'no answer']);
     await house.moveTo(0, 'other');
-    await house.run(generate);
+    await house.line(generate);
     expect(house.arrived()).toBe(0);
     const retried = await house.json(0, ['retry', ID, '--step', 's1', '--reason', 'the other one']);
     expect(retried.status).toBe('complete');

@@ -34,7 +34,7 @@ describe('settle --accepted REF --output FILE', () => {
     writeFileSync(own, 'harbour');
     chmodSync(own, 0o444);
     const before = statSync(own);
-    const shown = await house.run(['show', ID]);
+    const shown = await house.line(['show', ID]);
     expect(shown.stdout).toContain(
       `  episode settle ${ID} --step s1 --accepted REF --output FILE --evidence "…"  # the same, and FILE is its result\n`,
     );

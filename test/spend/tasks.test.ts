@@ -73,7 +73,7 @@ describe('a task that the provider works on', () => {
     const worst = { estimate: { amount: '0.50', unit: 'USD' } };
     const silent = { outcome: { outcome: 'accepted', ref: 'task_x' }, cost: { amount: null, unit: 'USD' } };
     await house.allocate([step('s1', worst), step('s2', { ...worst, params: { scenario: silent } })]);
-    const ran = await house.run(generate);
+    const ran = await house.line(generate);
     expect(ran.stderr).toContain('house does not say what s1 cost; it is recorded at its worst case');
     expect(ran.code).toBe(0);
     expect(house.costs()).toEqual([

@@ -13,7 +13,7 @@ test.concurrent('show and list of a held episode say what happened, what is at r
   const unproving = { sheet: { capabilities: { lookup: { proves: { present: true, absent: false } } } } };
   const house = await makeHouse({ config: tokyo, scenario: { ...unproving, status: ['done'] } });
   const lost = { at: { 'submit.after_charge': 'exit:1' } };
-  await house.run(
+  await house.line(
     ['allocate', '--key', 'older', '--week', '2026-W31', '--plan', house.writePlan([step('a')])],
     at('2026-07-31T00:00:00Z'),
   );
@@ -36,7 +36,7 @@ test.concurrent('show and list of a held episode say what happened, what is at r
   // Its provider lists nothing of it, and cannot prove that there is nothing.
   house.script({ ...unproving, lookup: { found: 'absent', complete: true } });
   await house.json(11, ['reconcile', ID], at('2026-08-07T14:30:00Z'));
-  const shown = await house.run(['show', ID], at(NIGHT));
+  const shown = await house.line(['show', ID], at(NIGHT));
   expect([shown.code, shown.stderr]).toEqual([0, '']);
   const { client_ref } = house.record().steps[1]!.attempts[0]!;
   expect(shown.stdout).toBe(
@@ -66,7 +66,7 @@ house may have made and charged s2. Nothing is sent again until one of these:
     },
   ]);
 
-  const listed = await house.run(['list'], at(NIGHT));
+  const listed = await house.line(['list'], at(NIGHT));
   expect(listed.stdout).toBe(
     `NEEDS YOU  2026-W32-0  held      s2 unknown 13 h 55 min, 0.40 USD at risk  episode show 2026-W32-0
 DONE       2026-W31-0  complete  0.40 USD
@@ -86,14 +86,14 @@ test.concurrent('show of every other way a step can stand says what it is and wh
     step('after', { needs: ['gate'] }),
     step('later', { needs: ['after'] }),
   ]);
-  await house.run(['generate', ID], at(FRIDAY));
+  await house.line(['generate', ID], at(FRIDAY));
   await house.json(
     0,
     ['settle', ID, '--step', 'lost', '--write-off', '--evidence', 'no answer', '--by', 'mika'],
     at(FRIDAY),
   );
   const { sha256 } = house.record().steps[0]!.attempts[0]!.files![0]!;
-  const shown = await house.run(['show', ID], at(NIGHT));
+  const shown = await house.line(['show', ID], at(NIGHT));
   expect(shown.stdout).toBe(
     `2026-W32-0  failed   key release-1   0.40 settled + up to 0.40 possible, of 20.00 USD
   review       gate    house    0.40  waits for approval since Fri 09:00
@@ -108,7 +108,7 @@ next: episode generate ${ID}
 next: episode retry ${ID} --step lost --reason "…"
 `,
   );
-  const listed = await house.run(['list'], at(NIGHT));
+  const listed = await house.line(['list'], at(NIGHT));
   expect(listed.stdout).toBe(
     `NEEDS YOU  2026-W32-0  approval  gate since Fri 09:00              episode approve ${ID} --step gate --sha256 ${sha256.slice(0, 12)}
            2026-W32-0  failed    failed failed since Fri 09:00     episode retry ${ID} --step failed --reason "…"
@@ -122,14 +122,14 @@ test.concurrent('list tells what runs, what is open and what is done, and keeps 
   const house = await makeHouse({ config: tokyo, scenario: { ...SYNC } });
   const file = house.writePlan([step('s1')]);
   for (let key = 0; key < 6; key += 1) {
-    await house.run(['allocate', '--key', `done-${key}`, '--week', '2026-W31', '--plan', file]);
-    await house.run(['generate', `2026-W31-${key}`]);
+    await house.line(['allocate', '--key', `done-${key}`, '--week', '2026-W31', '--plan', file]);
+    await house.line(['generate', `2026-W31-${key}`]);
   }
   house.script({ status: [{ state: 'running', progress: 0.42 }] });
   await house.allocate([step('s1'), step('s2', { needs: ['s1'] })]);
-  await house.run(['generate', ID, '--wait', '0s']);
-  await house.run(['allocate', '--key', 'bare', '--week', '2026-W32']);
-  const listed = await house.run(['list']);
+  await house.line(['generate', ID, '--wait', '0s']);
+  await house.line(['allocate', '--key', 'bare', '--week', '2026-W32']);
+  const listed = await house.line(['list']);
   expect(listed.stdout).toBe(
     `RUNNING  2026-W32-0  generating  0 of 2; s1 at house 42 %
 OPEN     2026-W32-1  allocated   0 of 0 steps
@@ -140,7 +140,7 @@ DONE     2026-W31-5  complete    0.40 USD
          2026-W31-1  complete    0.40 USD     (1 older: --all)
 `,
   );
-  expect((await house.run(['list', '--all'])).stdout.split('\n')).toHaveLength(9);
+  expect((await house.line(['list', '--all'])).stdout.split('\n')).toHaveLength(9);
   expect((await house.json(0, ['list', '--week', '2026-W32'])).episodes).toHaveLength(2);
   expect(house.read('history/2026-W31.json')).toContain('"episode_id": "2026-W31-5"');
   expectWhole(house);
@@ -199,7 +199,7 @@ describe('cost', () => {
     const [dollars, credits] = [house.record(), house.record('2026-W32-1')].map(
       ({ steps }) => steps[0]!.attempts[0]!.ref!,
     );
-    const all = await house.run(['cost']);
+    const all = await house.line(['cost']);
     expect(all.stdout).toBe(
       `at                        episode     step     take  provider  reference          state     amount  unit     basis     quantities
 ${day}  2026-W32-0  dollars  1     house     ${dollars}  settled   0.375   USD      quoted
@@ -210,7 +210,7 @@ ${day}  2026-W32-1  s1       1     house     ${credits}  settled   12      credi
 12 settled credits
 `,
     );
-    const csv = await house.run(['cost', ID, '--csv']);
+    const csv = await house.line(['cost', ID, '--csv']);
     expect(csv.stdout).toBe(
       [
         'sent_at,at,episode_id,step,take,attempt_id,provider,reference,state,amount,unit,basis,quantities',
@@ -227,7 +227,7 @@ ${day}  2026-W32-1  s1       1     house     ${credits}  settled   12      credi
       { unit: 'credits', settled: '12', reserved: '0', possible: '0', unpriced: 0 },
     ]);
     expect((await house.json(64, ['cost', ID, '--week', '2026-W32'])).error?.code).toBe('USAGE');
-    expect((await house.run(['cost', '--week', '2026-W40'])).stdout).toBe('nothing was, may be or will be charged\n');
+    expect((await house.line(['cost', '--week', '2026-W40'])).stdout).toBe('nothing was, may be or will be charged\n');
     expectWhole(house);
   });
 
@@ -237,7 +237,7 @@ ${day}  2026-W32-1  s1       1     house     ${credits}  settled   12      credi
     });
     await house.allocate([step('s1')]);
     await house.json(0, ['generate', ID]);
-    const csv = await house.run(['cost', ID, '--csv']);
+    const csv = await house.line(['cost', ID, '--csv']);
     expect(csv.stdout).toContain(`,settled,1,"'=HYPERLINK(""x""),\n",'+1,`);
     expectWhole(house);
   });
@@ -252,7 +252,7 @@ test.concurrent('what a provider says never moves the cursor of whoever reads it
   });
   await house.allocate([step('s1')]);
   await house.json(12, ['generate', ID]);
-  const shown = await house.run(['show', ID]);
+  const shown = await house.line(['show', ID]);
   expect(shown.stdout.split('\n')).toHaveLength(4);
   expect(shown.stdout).not.toContain('\u001b');
   expect(readFileSync(join(house.root, 'pipeline.json'), 'utf8')).not.toContain('\u001b');

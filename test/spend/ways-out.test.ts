@@ -22,7 +22,7 @@ describe('ways out of a hold', () => {
     await house.json(11, generate);
     // The sheet of the claim counts, not what the adapter says by now.
     house.script({});
-    const held = await house.run(['reconcile', ID]);
+    const held = await house.line(['reconcile', ID]);
     expect(held.code).toBe(11);
     expect(held.stderr).toContain('house on s1: not listed (house cannot prove absence)');
 

@@ -3,7 +3,8 @@ import { cp } from 'node:fs/promises';
 import { join } from 'node:path';
 import { beforeAll, describe, expect, it } from 'vitest';
 import type { Diagnosis } from '../../src/doctor/diagnosis.ts';
-import { episode, temporaryDirectory } from '../rig.ts';
+import { temporaryDirectory } from '../rig.ts';
+import { runLine } from '../run-line.ts';
 import { damage, fileOf, makeFullShow, picture, type RecordName, WEEK } from './damage.ts';
 
 /** What is said about damaged and incomplete ledgers, word for word: it is all that a person has at 23:40. */
@@ -25,7 +26,7 @@ async function copy(): Promise<string> {
 
 const NEW = ['allocate', '--key', 'new', '--week', WEEK];
 const B = ['allocate', '--key', 'b'];
-const run = (root: string, args: string[]) => episode(root, args, { now: '2026-08-07T00:00:00Z' });
+const run = (root: string, args: string[]) => runLine(root, args, { now: '2026-08-07T00:00:00Z' });
 
 const DAMAGED_HINTS = (file: string) =>
   `  nothing was changed; put the file back from a backup: cp -p BACKUP/${file} ${file}\n` +

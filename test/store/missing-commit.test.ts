@@ -2,7 +2,8 @@ import { cpSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import type { Diagnosis } from '../../src/doctor/diagnosis.ts';
-import { episode, makeShow } from '../rig.ts';
+import { makeShow } from '../rig.ts';
+import { runLine } from '../run-line.ts';
 import { picture } from './damage.ts';
 
 /** What is said when records and the newest commit do not fit: which of the two is wrong, where that can be known. */
@@ -27,14 +28,14 @@ async function makeGrown(): Promise<string> {
     ['close', ID, '--reason', 'enough'],
   ];
   for (const [minute, words] of steps.entries()) {
-    const { code, stderr } = await episode(root, words, { now: `2026-08-07T00:0${minute}:00Z` });
+    const { code, stderr } = await runLine(root, words, { now: `2026-08-07T00:0${minute}:00Z` });
     if (code !== 0) throw new Error(stderr);
     if (minute === 2) cpSync(join(root, RECORD), join(root, 'older.json'));
   }
   return root;
 }
 
-const run = (root: string, ...words: string[]) => episode(root, words, { now: '2026-08-07T01:00:00Z' });
+const run = (root: string, ...words: string[]) => runLine(root, words, { now: '2026-08-07T01:00:00Z' });
 const NEW = ['allocate', '--key', 'new', '--week', WEEK];
 const DOCTOR = '  episode doctor  # names every damaged record\n';
 const damaged = (file: string, fault: string) =>
@@ -87,8 +88,8 @@ describe('a commit that is missing is named, and no record is blamed for it', ()
     ['of a new week, which the list of weeks shows', '2026-W33', 'state/ledger.json'],
   ])('of an allocation %s', async (_, week, record) => {
     const root = await makeShow();
-    await episode(root, ['allocate', '--key', 'a', '--week', WEEK], { now: '2026-08-07T00:00:00Z' });
-    await episode(root, ['allocate', '--key', 'b', '--week', week], { now: '2026-08-07T00:01:00Z' });
+    await runLine(root, ['allocate', '--key', 'a', '--week', WEEK], { now: '2026-08-07T00:00:00Z' });
+    await runLine(root, ['allocate', '--key', 'b', '--week', week], { now: '2026-08-07T00:01:00Z' });
     rmSync(join(root, commit(2)));
     const why = `it is missing: ${record} was changed at 2026-08-07T00:01:00.000Z, and the newest commit that is there, ${commit(1)}, is of 2026-08-07T00:00:00.000Z`;
     const stderr = damaged(commit(2), why) + putBack(commit(2)) + DOCTOR;
