@@ -291,7 +291,7 @@ export const credentialRefused = (provider: string, op: string, why: string): Ep
   new EpisodeError('CREDENTIAL_REFUSED', `${provider} does not accept the credential at "${op}": ${why}`, {
     subject: provider,
     hints: [`episode provider check ${provider}  # once the key is right; nothing that was sent is lost`],
-    details: { op },
+    details: { op, why },
   });
 
 export const providerProtocol = (provider: string, op: string, why: string): EpisodeError =>

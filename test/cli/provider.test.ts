@@ -144,6 +144,9 @@ describe('provider check', () => {
       auth: 'ok',
       balance: { amount: '0.125', unit: 'credits' },
     });
+    // A key that may run models need not be one that sees the account.
+    house.script({ check: { auth: 'ok' }, balance: { error: 'forbidden' } });
+    expect(await house.json(0, ['provider', 'check', 'house'])).toMatchObject({ auth: 'ok', balance: null });
     house.script({ check: { error: 'unsupported' }, sheet: { capabilities: { balance: false } } });
     expect((await house.run(['provider', 'check', 'house'])).stdout).toBe(
       'house  does not say whether it accepts the credentials\n',

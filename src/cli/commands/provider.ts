@@ -3,6 +3,7 @@ import { credentialRefused, EpisodeError, usage } from '../../errors.ts';
 import { type Config, providerNames, providerType } from '../../model/config.ts';
 import type { Check } from '../../model/protocol.ts';
 import type { Sheet } from '../../model/sheet.ts';
+import type { Provider } from '../../providers/provider.ts';
 import type { Context } from '../context.ts';
 import { table } from '../render.ts';
 import type { Answer, Verb } from '../verbs.ts';
@@ -88,7 +89,7 @@ async function checkProvider(context: Context, name: string | undefined): Promis
   // What is made here has nobody to ask.
   const checked: Check | { auth: 'none' } = (await provider.check?.()) ?? { auth: 'none' };
   const told = 'balance' in checked ? checked.balance : undefined;
-  const balance = checked.auth === 'bad' ? null : (told ?? (await provider.balance?.()) ?? null);
+  const balance = checked.auth === 'bad' ? null : (told ?? (await balanceOf(context, provider)));
   const why = 'message' in checked && typeof checked.message === 'string' ? checked.message : 'it says so itself';
   const left = balance && { amount: balance.amount, unit: balance.unit };
   return {
@@ -96,6 +97,17 @@ async function checkProvider(context: Context, name: string | undefined): Promis
     text: `${known.provider}  ${AUTH[checked.auth]}${left ? `  balance ${left.amount} ${left.unit}` : ''}\n`,
     error: checked.auth === 'bad' ? credentialRefused(known.provider, 'check', why) : null,
   };
+}
+
+/** A key that may run models need not be one that sees the account: it is a good key all the same. */
+async function balanceOf({ talk }: Context, provider: Provider): Promise<{ amount: string; unit: string } | null> {
+  try {
+    return (await provider.balance?.()) ?? null;
+  } catch (error) {
+    if (!(error instanceof EpisodeError)) throw error;
+    talk.note(`the balance is not told: ${error.message}`);
+    return null;
+  }
 }
 
 /** Never with the show's credentials: which promises it keeps when everything goes wrong. */

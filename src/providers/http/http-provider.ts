@@ -100,7 +100,7 @@ export function createHttpProvider(options: HttpProviderOptions): Provider {
         refuseNo(client, 'check', answer);
       } catch (error) {
         if (error instanceof EpisodeError && error.code === 'CREDENTIAL_REFUSED')
-          return { auth: 'bad', message: error.message };
+          return { auth: 'bad', message: String(error.details.why) };
         throw error;
       }
       const left = mapping.balance ? await balance().catch(nothingIfUntold) : null;
