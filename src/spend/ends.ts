@@ -170,6 +170,13 @@ function nothingBought({ outcome, provider }: Attempt, episodeId: string, step: 
       const later = outcome?.retry_after === undefined ? '' : `; it asks to wait ${outcome.retry_after} s`;
       const message = `step ${step} of ${episodeId}: ${provider} accepted nothing (${why})${later}`;
       const details = { retry_after: outcome?.retry_after ?? null };
+      // It does so again at the next try: a scheduler must not go on trying without a person.
+      if (outcome?.evidence?.breach === true)
+        return new EpisodeError('PROVIDER_PROTOCOL', message, {
+          subject,
+          hints: [`mend the adapter behind ${provider}; then: episode generate ${episodeId}`],
+          details,
+        });
       return new EpisodeError('PROVIDER_UNREACHABLE', message, { subject, hints, details });
     }
   }

@@ -151,3 +151,29 @@ test.concurrent('want of funds ends all further starts at that provider, and the
   expect(house.submissions()).toHaveLength(6);
   expectWhole(house);
 });
+
+test.concurrent('an adapter that talks nonsense before it sent anything needs a person, and its step stays ready', async () => {
+  const house = await makeHouse({ scenario: { ...SYNC, at: { 'submit.before_sending': 'garbage' } } });
+  await house.allocate([step('s1')]);
+  const broken = await house.json(76, generate);
+  expect(broken.error).toMatchObject({
+    code: 'PROVIDER_PROTOCOL',
+    hints: [`mend the adapter behind house; then: episode generate ${ID}`],
+  });
+  expect(broken.steps).toMatchObject([{ state: 'ready' }]);
+  house.script(SYNC);
+  await house.json(0, generate);
+  expect(house.submissions()).toHaveLength(1);
+  expectWhole(house);
+});
+
+test.concurrent('a step that a person says was not accepted says who, and how that is known', async () => {
+  const house = await makeHouse({ scenario: { ...SYNC, at: { 'submit.after_charge': 'die' } } });
+  await house.allocate([step('s1')]);
+  await house.json(11, generate);
+  const evidence = ['--evidence', 'billing page shows nothing', '--by', 'mika'];
+  await house.json(0, ['settle', ID, '--step', 's1', '--not-accepted', ...evidence]);
+  expect((await house.run(['show', ID])).stdout).toContain(
+    'mika says that it was not accepted: billing page shows nothing',
+  );
+});

@@ -170,7 +170,9 @@ function endOf(shown: Shown, view: StepView, last: Attempt, zone: string, now: n
     case 'sending':
       return `by pid ${last.claim.owner.pid} on ${last.claim.owner.host} since ${clock(last.claim.at, zone)}`;
     case 'ready':
-      return `nothing was bought: ${last.outcome?.message ?? last.settlement?.evidence ?? last.outcome?.reason ?? ''}`;
+      return last.settlement
+        ? `${last.settlement.by} says that it was not accepted: ${last.settlement.evidence}`
+        : `nothing was bought: ${last.outcome?.message ?? last.outcome?.reason ?? ''}`;
     case 'stale':
       return 'made of what has changed since; still usable';
     default:

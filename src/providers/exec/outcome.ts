@@ -49,6 +49,7 @@ export function judge(ending: SubmitEnding, witnessed: Witnessed): SubmitOutcome
     adapter: message,
     ...(ending.how === 'refused' && { code: ending.code, message: ending.message }),
     ...(ending.how === 'not-started' && { code: ending.code }),
+    ...(ending.how === 'breach' && { breach: true }),
     ...(witnessed.notes.length > 0 && { stderr: witnessed.notes }),
   };
   if (acceptedRef !== undefined) return { outcome: 'accepted', ref: acceptedRef, evidence };
