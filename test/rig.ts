@@ -1,9 +1,8 @@
 import { type ChildProcess, type SpawnOptions, spawn } from 'node:child_process';
-import { existsSync, statfsSync } from 'node:fs';
-import { mkdtemp, readFile, realpath, rm, writeFile } from 'node:fs/promises';
+import { mkdtemp, readFile, realpath, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterAll, inject } from 'vitest';
+import { inject } from 'vitest';
 import { runLine } from './run-line.ts';
 
 /** Real shows in temporary directories, and the built program run in them as a user or a scheduler runs it. */
@@ -42,28 +41,16 @@ export interface RunOptions {
   input?: string;
 }
 
-const alive = new Set<ChildProcess>();
-const scratch: string[] = [];
-afterAll(async () => {
-  for (const child of alive) child.kill('SIGKILL');
-  await Promise.all(scratch.map((directory) => rm(directory, { recursive: true, force: true })));
-});
-
-/** A directory that is removed after the tests of this file. */
+/** A directory of this run of the tests, removed at its end. */
 export const temporaryDirectory = (): Promise<string> => makeTemporary(tmpdir());
 
 /**
  * The same in memory where there is such a file system: loops over every operation spend most of their time in fsync,
  * and killing a process loses nothing that was not synced.
  */
-export const memoryDirectory = (): Promise<string> =>
-  makeTemporary(existsSync('/dev/shm') && statfsSync('/dev/shm').bavail > 0 ? '/dev/shm' : tmpdir());
+export const memoryDirectory = (): Promise<string> => makeTemporary(inject('memory'));
 
-async function makeTemporary(parent: string): Promise<string> {
-  const directory = await realpath(await mkdtemp(join(parent, 'episode-test-')));
-  scratch.push(directory);
-  return directory;
-}
+const makeTemporary = async (parent: string): Promise<string> => realpath(await mkdtemp(join(parent, 'episode-test-')));
 
 /**
  * The root of a show made by `episode init`, with `config` merged over the least `pipeline.json`. It was made on Saturday
@@ -99,7 +86,6 @@ export function start(
   const words = [...prefix, process.execPath, inject('program'), ...args, ...(now === undefined ? [] : ['--now', now])];
   const clean = { PATH: process.env.PATH, HOME: '/nonexistent', TZ: tz, EPISODE_TEST: '1' };
   const child = spawn(words[0]!, words.slice(1), { cwd, env: { ...clean, ...env } as NodeJS.ProcessEnv, stdio });
-  alive.add(child);
   let stdout = '';
   let stderr = '';
   child.stdout?.setEncoding('utf8').on('data', (text) => {
@@ -114,7 +100,6 @@ export function start(
   const done = new Promise<Ran>((resolve, reject) => {
     child.once('error', reject);
     child.once('close', (code, signal) => {
-      alive.delete(child);
       resolve({
         code,
         signal,

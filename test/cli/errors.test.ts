@@ -2,6 +2,7 @@ import { chmodSync, chownSync, mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { episode, makeShow, type RunOptions, temporaryDirectory, writePipeline } from '../rig.ts';
+import { runLine } from '../run-line.ts';
 
 const NOW = '2026-08-07T00:00:00Z';
 
@@ -11,13 +12,13 @@ async function refused(
   words: string[],
   options: RunOptions = {},
 ): Promise<{ code: number | null; said: string }> {
-  const { code, stderr } = await episode(root, words, { now: NOW, ...options });
+  const { code, stderr } = await (options.prefix ? episode : runLine)(root, words, { now: NOW, ...options });
   return { code, said: stderr.replaceAll(root, 'ROOT') };
 }
 
 async function showWithEpisode(config: Record<string, unknown> = {}): Promise<string> {
   const root = await makeShow({ config });
-  await episode(root, ['allocate', '--key', 'a'], { now: NOW });
+  await runLine(root, ['allocate', '--key', 'a'], { now: NOW });
   return root;
 }
 
@@ -102,7 +103,7 @@ describe('errors say what, on which thing, and what to type next', () => {
 
   it('EPISODE_CLOSED', async () => {
     const root = await showWithEpisode();
-    await episode(root, ['close', '2026-W32-0', '--reason', 'made twice', '--by', 'mika'], { now: NOW });
+    await runLine(root, ['close', '2026-W32-0', '--reason', 'made twice', '--by', 'mika'], { now: NOW });
     expect(await refused(root, ['generate', '2026-W32-0'])).toEqual({
       code: 14,
       said: `episode: 2026-W32-0 was closed by mika at 2026-08-07T00:00:00.000Z: made twice [EPISODE_CLOSED]
@@ -128,7 +129,7 @@ describe('errors say what, on which thing, and what to type next', () => {
   it('RECORD_DAMAGED and FORMAT_NEWER', async () => {
     const root = await showWithEpisode();
     // So that the record is none of the newest transaction, which names its hash.
-    await episode(root, ['allocate', '--key', 'b'], { now: NOW });
+    await runLine(root, ['allocate', '--key', 'b'], { now: NOW });
     const record = join(root, 'state/2026-W32/2026-W32-0.json');
     writeFileSync(record, '{"format":1,');
     const damaged = await refused(root, ['show', '2026-W32-0']);
@@ -164,13 +165,14 @@ describe('errors say what, on which thing, and what to type next', () => {
   it.runIf(process.getuid?.() === 0)('NOT_OWNER, root included, with the line to type; reading is free', async () => {
     const root = await showWithEpisode();
     chownSync(join(root, 'state'), 1234, 1234);
-    expect(await refused(root, ['allocate', '--key', "it's"])).toEqual({
+    // By the program, which knows how it was started.
+    expect(await refused(root, ['allocate', '--key', "it's"], { prefix: ['env'] })).toEqual({
       code: 77,
       said: `episode: state/ belongs to '#1234', and another user would leave files that '#1234' cannot change [NOT_OWNER]
   sudo -u '#1234' episode allocate --key 'it'\\''s' --now ${NOW}
 `,
     });
-    expect((await episode(root, ['show', '2026-W32-0'], { now: NOW })).code).toBe(0);
+    expect((await runLine(root, ['show', '2026-W32-0'], { now: NOW })).code).toBe(0);
   });
 
   it('CREDENTIAL_MISSING and PROVIDER_CONFIGURATION, before anything is claimed', async () => {
@@ -186,7 +188,7 @@ describe('errors say what, on which thing, and what to type next', () => {
         join(root, 'plan.json'),
         JSON.stringify({ format: 1, steps: [{ id: 'a', provider, kind: 'text' }] }),
       );
-      const made = await episode(root, ['allocate', '--key', provider, '--plan', 'plan.json', '--json'], { now: NOW });
+      const made = await runLine(root, ['allocate', '--key', provider, '--plan', 'plan.json', '--json'], { now: NOW });
       return refused(root, ['generate', made.json.episode_id!]);
     };
     expect(await withPlan('house')).toEqual({
@@ -207,7 +209,7 @@ describe('errors say what, on which thing, and what to type next', () => {
     expect(gone.code).toBe(78);
     expect(gone.said).toContain('[PROVIDER_CONFIGURATION]');
     for (const id of ['2026-W32-0', '2026-W32-1', '2026-W32-2']) {
-      const { json } = await episode(root, ['show', id, '--json'], { now: NOW });
+      const { json } = await runLine(root, ['show', id, '--json'], { now: NOW });
       expect(json.steps, id).toMatchObject([{ id: 'a', state: 'ready', attempts: [] }]);
     }
   });

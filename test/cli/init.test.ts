@@ -4,10 +4,11 @@ import { describe, expect, it } from 'vitest';
 import * as z from 'zod';
 import { Config } from '../../src/model/config.ts';
 import { episode, makeShow, temporaryDirectory, writePipeline } from '../rig.ts';
+import { runLine } from '../run-line.ts';
 import { inTurns } from './verbs.ts';
 
 const NOW = '2026-08-07T00:00:00Z';
-const init = (root: string, ...words: string[]) => episode(root, ['init', ...words], { now: NOW });
+const init = (root: string, ...words: string[]) => runLine(root, ['init', ...words], { now: NOW });
 const read = (root: string, file: string) => JSON.parse(readFileSync(join(root, file), 'utf8'));
 
 /** The configuration by which DESIGN explains `pipeline.json`. */
@@ -39,7 +40,7 @@ next: episode allocate --key K --plan FILE
     });
     expect(statSync(join(root, 'state')).mode & 0o777).toBe(0o700);
     expect(statSync(join(root, 'state/ledger.json')).mode & 0o777).toBe(0o600);
-    expect((await episode(root, ['allocate', '--key', 'a'], { now: NOW })).stdout).toBe('2026-W32-0\n');
+    expect((await runLine(root, ['allocate', '--key', 'a'], { now: NOW })).stdout).toBe('2026-W32-0\n');
   });
 
   it('takes name, currency and place', async () => {
@@ -67,7 +68,9 @@ next: episode allocate --key K --plan FILE
 
   it('makes a ledger once, also of several at the same time', async () => {
     const root = await temporaryDirectory();
-    const all = await Promise.all(Array.from({ length: 4 }, () => init(root, '--time-zone', 'UTC', '--show', 'a')));
+    const all = await Promise.all(
+      Array.from({ length: 4 }, () => episode(root, ['init', '--time-zone', 'UTC', '--show', 'a'], { now: NOW })),
+    );
     expect(all.map(({ code }) => code).sort()).toEqual([0, 73, 73, 73]);
     const { ledger_id } = read(root, 'state/ledger.json');
     expect(await init(root, '--time-zone', 'UTC')).toMatchObject({
@@ -136,7 +139,7 @@ describe('the schema beside pipeline.json', () => {
     await writePipeline(root, EXAMPLE);
     mkdirSync(join(root, 'plans'));
     writeFileSync(join(root, 'plans/friday.json'), '{"format":1,"steps":[{"id":"a","provider":"fal","kind":"video"}]}');
-    expect(await episode(root, ['allocate', '--schedule', 'friday'], { now: NOW })).toMatchObject({
+    expect(await runLine(root, ['allocate', '--schedule', 'friday'], { now: NOW })).toMatchObject({
       code: 0,
       stdout: '2026-W32-0\n',
     });
@@ -191,7 +194,7 @@ describe('a pipeline.json that is wrong is 78 with every fault, where it stands,
   ] as const)('%j', async (config, fault) => {
     const root = await makeShow();
     await writePipeline(root, config);
-    expect(await episode(root, ['cost'], { now: NOW })).toMatchObject({
+    expect(await runLine(root, ['cost'], { now: NOW })).toMatchObject({
       code: 78,
       stdout: '',
       stderr: `episode: pipeline.json: ${fault} [CONFIGURATION]
@@ -208,7 +211,7 @@ describe('a pipeline.json that is wrong is 78 with every fault, where it stands,
       ['--key', 'a', '--slot', '2026-08-07T09:00:00Z'],
       ['--schedule', 'friday'],
     ]) {
-      const { code, stdout, stderr } = await episode(root, ['allocate', ...words], { now: NOW });
+      const { code, stdout, stderr } = await runLine(root, ['allocate', ...words], { now: NOW });
       expect([code, stdout, stderr]).toEqual([
         78,
         '',
@@ -220,13 +223,13 @@ describe('a pipeline.json that is wrong is 78 with every fault, where it stands,
   it('and all of them at once; with the place when it is no JSON', async () => {
     const root = await makeShow();
     await writePipeline(root, { currency: 'x', budgt: 1, time_zone: 5 });
-    const { stderr } = await episode(root, ['cost'], { now: NOW });
+    const { stderr } = await runLine(root, ['cost'], { now: NOW });
     expect(stderr.split('\n')[0]!.split('; ')).toHaveLength(3);
     const files = ['', '{', '\u0000', '[]', '{"format":1,"format":1}', '{"show":1e400}', '<<<<<<< HEAD\n{}'];
     await inTurns(files, async (content) => {
       const broken = await temporaryDirectory();
       writeFileSync(join(broken, 'pipeline.json'), content);
-      const ran = await episode(broken, ['cost'], { now: NOW });
+      const ran = await runLine(broken, ['cost'], { now: NOW });
       expect([ran.code, ran.stderr], content).toEqual([
         78,
         expect.stringMatching(/^episode: pipeline\.json: .* \[CONFIGURATION\]\n/),

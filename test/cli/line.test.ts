@@ -44,17 +44,13 @@ async function both(original: string, words: string[]) {
   return Promise.all(answers);
 }
 
-it('for every verb, with a result, with a failure, with nothing and as a document', async () => {
-  const verbs = (await allVerbs()).filter(({ name }) => name !== 'provider');
-  const runs = verbs.flatMap(({ name, arguments: known }) => {
+it('for every verb, whatever it answers, as text and as a document', async () => {
+  const verbs = await allVerbs();
+  const lines = verbs.map(({ name, arguments: known }) => {
     const least = known.filter(({ required }) => required).map(() => (name === 'completion' ? 'bash' : ID));
-    return [
-      [name, ...least],
-      [name, ...least, '--json'],
-      [name, '--nonsense'],
-      [name, '--help'],
-    ];
+    return [name, ...least, ...(name === 'wait' ? ['--timeout', '0s'] : [])];
   });
+  const runs = lines.flatMap((words) => [words, [...words, '--json']]);
   await inTurns(runs, async (words) => {
     const [program, line] = await both(show, words);
     expect(line, words.join(' ')).toEqual(program);
@@ -68,6 +64,8 @@ it.each([
   ['a used step', ['retry', ID, '--step', 's1', '--reason', 'once more', '--json']],
   ['a word that would turn the writing', ['why', '--key', 'Folge \u202e23']],
   ['half a character', ['why', '--key', '\ud800']],
+  ['an option that is none', ['list', '--nonsense']],
+  ['help', ['allocate', '--help']],
   ['no verb', []],
   ['a verb that is none', ['alocate']],
   ['the version', ['--version', '--json']],

@@ -2,7 +2,8 @@ import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { beforeAll, describe, expect, it } from 'vitest';
 import { stepFailed } from '../../src/errors.ts';
-import { episode, makeShow } from '../rig.ts';
+import { makeShow } from '../rig.ts';
+import { runLine } from '../run-line.ts';
 
 /** What the built-in providers can say of a plan is said before it is taken, all of it at once, and not by a failed step. */
 
@@ -12,14 +13,14 @@ beforeAll(async () => {
   root = await makeShow({
     config: { providers: { studio: { type: 'local' }, house: { type: 'exec', command: ['x'] } } },
   });
-  await episode(root, ['allocate', '--key', 'a'], { now: NOW });
+  await runLine(root, ['allocate', '--key', 'a'], { now: NOW });
 });
 
 const plan = (...steps: object[]): string => {
   writeFileSync(join(root, 'plan.json'), JSON.stringify({ format: 1, steps }));
   return 'plan.json';
 };
-const run = (...words: string[]) => episode(root, words, { now: NOW });
+const run = (...words: string[]) => runLine(root, words, { now: NOW });
 const refusal = (faults: string): string =>
   `episode: plan.json is not a plan that can be carried out: ${faults} [PLAN_INVALID]
   mend plan.json as it says
@@ -130,7 +131,7 @@ describe('a plan is refused', () => {
       join(other, 'plans/daily.json'),
       JSON.stringify({ format: 1, steps: [{ ...s1, params: { sceonds: 9 } }] }),
     );
-    expect(await episode(other, ['allocate', '--schedule', 'daily'], { now: NOW })).toMatchObject({
+    expect(await runLine(other, ['allocate', '--schedule', 'daily'], { now: NOW })).toMatchObject({
       code: 64,
       stdout: '',
       stderr: refusal('step s1: params: Unrecognized key: "sceonds" (is "seconds" meant?)').replaceAll(
@@ -158,7 +159,7 @@ describe('a plan is taken', () => {
       join(recorded, 'plan.json'),
       JSON.stringify({ format: 1, steps: [{ ...s1, params: { captoin: 'x' } }] }),
     );
-    const allocate = () => episode(recorded, ['allocate', '--key', 'a', '--plan', 'plan.json'], { now: NOW });
+    const allocate = () => runLine(recorded, ['allocate', '--key', 'a', '--plan', 'plan.json'], { now: NOW });
     expect(await allocate()).toMatchObject({ code: 0, stdout: '2026-W32-0\n', stderr: '' });
     writeFileSync(join(recorded, 'pipeline.json'), '{"format":1,"show":"brief","time_zone":"UTC","currency":"USD"}');
     expect(await allocate()).toMatchObject({ code: 0, stdout: '2026-W32-0\n' });

@@ -1,5 +1,6 @@
-import { existsSync, writeFileSync } from 'node:fs';
+import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { inject } from 'vitest';
 import { hashFile } from '../../src/media/hash.ts';
 import { Config } from '../../src/model/config.ts';
 import type { Episode } from '../../src/model/episode.ts';
@@ -18,7 +19,7 @@ import { makeShow } from '../rig.ts';
 /** Spending in this process, on real records, with providers that a test writes itself. */
 
 // Hundreds of transactions; that they survive a power loss is tested elsewhere.
-if (existsSync('/dev/shm')) process.env.TMPDIR = '/dev/shm';
+process.env.TMPDIR = inject('memory');
 
 export const sheet = (capabilities: Partial<Sheet['capabilities']> = {}): Sheet => ({
   protocol: 'episode-provider/1',

@@ -119,7 +119,10 @@ if (op === 'submit') {
     await house.allocate([step('s1')]);
     moveToSmallDisk(house);
 
-    const lost = await house.json(11, ['generate', ID]);
+    // In a process of its own: its claim is judged once it is gone.
+    const ran = await house.run(['generate', ID, '--json']);
+    expect([ran.code, ran.code === 11 ? '' : ran.stderr]).toEqual([11, '']);
+    const lost = ran.json;
     const { client_ref } = house.record().steps[0]!.attempts[0]!;
     expect(lost.error).toMatchObject({ code: 'STATE_NOT_SAVED', details: { client_ref } });
     expect(lost.error?.message).toContain('no space is left on the disk');

