@@ -30,8 +30,8 @@ export const PLANTED_BUGS: Record<string, Patch[]> = {
   'the parent of a new directory is not fsynced': [
     {
       file: COMMIT,
-      find: "      await syncDirectory(disk, directory.includes('/') ? `${root}/${directoryOf(directory)}` : root);\n    }\n    await",
-      replace: '    }\n    await',
+      find: '      await syncDirectory(disk, parent);\n',
+      replace: '',
     },
   ],
   'a commit is not fsynced before it is acknowledged': [
