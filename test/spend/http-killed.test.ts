@@ -11,15 +11,15 @@ type Studio = Awaited<ReturnType<typeof makeStudio>>;
 /** A person with patience gets it to its end; whoever settles has looked at the provider before. */
 async function bringHome(studio: Studio, id: string): Promise<void> {
   const tagOf = () => studio.record(id).steps[0].attempts.at(-1)?.client_ref;
-  const ran = await studio.run('generate', id);
+  const ran = await studio.line('generate', id);
   if (ran.code === 11) {
     const isThere = [...studio.tasks.values()].some(({ tag }) => tag === tagOf());
-    const found = await studio.run('reconcile', id);
+    const found = await studio.line('reconcile', id);
     expect([found.code, found.stderr.split('\n')[0]]).toEqual([isThere ? 0 : 11, expect.any(String)]);
     if (!isThere) {
       const settled = ['settle', id, '--step', 's1', '--not-accepted', '--evidence', 'no such request'];
-      expect((await studio.run(...settled)).code).toBe(0);
-      expect((await studio.run('generate', id)).code).toBe(0);
+      expect((await studio.line(...settled)).code).toBe(0);
+      expect((await studio.line('generate', id)).code).toBe(0);
     }
   } else expect([ran.code, ran.stderr]).toEqual([0, '']);
   expect(studio.record(id).status).toBe('complete');

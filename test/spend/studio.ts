@@ -3,6 +3,7 @@ import { join } from 'node:path';
 import { expect } from 'vitest';
 import { answer, MAPPING, type Respond, serve } from '../providers/http-rig.ts';
 import { episode, makeShow, type Answer as Printed, type RunOptions, start } from '../rig.ts';
+import { runLine } from '../run-line.ts';
 import { ID } from './rig.ts';
 
 export const SECRET = 'sk-live-"quoted"/+=%41 key';
@@ -70,9 +71,9 @@ export async function makeStudio(
   };
   writeFileSync(join(root, 'plan.json'), JSON.stringify(plan));
   const withKey = (options: RunOptions = {}) => ({ ...options, env: { STUDIO_KEY: SECRET, ...options.env } });
-  const run = (...args: string[]) => episode(root, args, withKey());
+  const line = (...args: string[]) => runLine(root, args, { env: { STUDIO_KEY: SECRET } });
   async function allocate(key: string): Promise<string> {
-    const allocated = await run('allocate', '--key', key, '--week', '2026-W32', '--plan', 'plan.json');
+    const allocated = await line('allocate', '--key', key, '--week', '2026-W32', '--plan', 'plan.json');
     expect([allocated.code, allocated.stderr]).toEqual([0, '']);
     return allocated.stdout.trim();
   }
@@ -82,10 +83,13 @@ export async function makeStudio(
     tasks,
     received: server.received,
     submissions: () => server.received.filter(({ method }) => method === 'POST').length,
-    run,
+    /** A process of the program. */
+    run: (...args: string[]) => episode(root, args, withKey()),
+    /** The same answer in this process. */
+    line,
     start: (args: string[], options?: RunOptions) => start(root, args, withKey(options)),
     async json(code: number, ...args: string[]): Promise<Printed> {
-      const ran = await run(...args, '--json');
+      const ran = await line(...args, '--json');
       expect({ code: ran.code, said: ran.code === code ? '' : ran.stderr }).toEqual({ code, said: '' });
       return ran.json;
     },
