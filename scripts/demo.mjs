@@ -56,6 +56,15 @@ episode('list');
 episode('approve', id, '--step', 's1', '--by', 'demo');
 episode('show', id);
 
+const next = [
+  [`episode allocate --key "${KEY}"`, 'the same key: the same episode'],
+  [`episode allocate --key "extra:launch" --week ${id.slice(0, 8)}`, `another key: ${id.slice(0, 8)}-1`],
+  [`episode reject ${id} --step s1 --reason "too dark"`, 'the take stays, and so does why'],
+  [`episode retry ${id} --step s1 --reason "too dark"`, 'a second take'],
+  [`episode why ${id}`, 'what happened to it, by whom and for what reason'],
+];
+const width = Math.max(...next.map(([command]) => command.length));
+
 const here = relative(process.cwd(), show) || '.';
 console.log(`
 The film:     ${here}/episodes/${id}/film/take-1/film.mp4
@@ -63,9 +72,5 @@ Its record:   ${here}/state/${id.slice(0, 8)}/${id}.json
 The week:     ${here}/history/${id.slice(0, 8)}.json
 
 Try next (in ${here}; "episode" is node ${join(relative(show, repository), 'bin/episode.js')}):
-  episode allocate --key "${KEY}"                  the same key: the same episode
-  episode allocate --key "extra:launch" --week ${id.slice(0, 8)}       another key: ${id.slice(0, 8)}-1
-  episode reject ${id} --step s1 --reason "too dark"
-  episode retry ${id} --step s1 --reason "too dark"                a second take; the first one stays
-  episode why ${id}
+${next.map(([command, means]) => `  ${command.padEnd(width)}  # ${means}`).join('\n')}
 Delete ${here}/ to start afresh.`);

@@ -20,18 +20,21 @@ export interface ApproveOptions extends PaidOptions {
 }
 
 /**
- * Binds a person and a time to the exact bytes of each step's take, durably, and then goes on like `generate`.
+ * Binds a person and a time to the exact bytes of each step's take, durably, and then goes on like `generate`. What was
+ * approved `before` stays as it is recorded, whoever approves it again.
  * Throws what `planApproval` throws, and `ARTIFACT_CHANGED` (10) when a newer take came in between.
  */
 export async function approve(
   services: SpendServices,
   episodeId: string,
   options: ApproveOptions,
-): Promise<SpendAnswer> {
+): Promise<SpendAnswer & { before: Approval[] }> {
   const { takes, authority } = await planApproval(services, episodeId, options);
-  await recordApproval(services, episodeId, takes, options.by);
-  return reportOf(await run(services, episodeId, authority), services.config.currency);
+  const before = await recordApproval(services, episodeId, takes, options.by);
+  return { ...reportOf(await run(services, episodeId, authority), services.config.currency), before };
 }
+
+type Approval = Episode['approvals'][number];
 
 /**
  * What `approve` would bind, checked against the files, and the episode as it would be then. Writes nothing.
@@ -129,8 +132,8 @@ async function recordApproval(
   episodeId: string,
   takes: readonly Take[],
   by: string,
-): Promise<void> {
-  await store.transact(async (transaction) => {
+): Promise<Approval[]> {
+  return store.transact(async (transaction) => {
     const episode = await readEpisode(transaction, episodeId);
     if (episode.closed) throw episodeClosed(episodeId, episode.closed);
     const inForce = new Map(viewSteps(episode).map((view) => [view.id, view.take?.attempt_id]));
@@ -138,8 +141,11 @@ async function recordApproval(
     if (outdated) throw artifactChanged(outdated.files[0]!.path, outdated.files[0]!.sha256, 'there is a newer take');
     const at = new Date(port.now()).toISOString();
     const approved = withApprovals(episode, takes, by, at);
-    if (approved === episode) return;
+    const bound = new Set(takes.map((take) => take.attemptId));
+    const before = episode.approvals.filter((approval) => bound.has(approval.attempt_id));
+    if (approved === episode) return before;
     const steps = takes.map((take) => take.step);
     await saveEpisode(transaction, approved, { at, by, event: 'approved', steps });
+    return before;
   });
 }

@@ -22,12 +22,16 @@ async function orItsError(check: (patient: Patient) => Promise<Diagnosis[]>, pat
   }
 }
 
-async function configuration({ config, checkSchedule }: Patient): Promise<Diagnosis[]> {
+async function configuration({ config, checkSchedule, checkProvider }: Patient): Promise<Diagnosis[]> {
   if (config instanceof EpisodeError) return [fromError('configuration', config)];
   const found = [ok('configuration', `pipeline.json: ${config.show}, weeks counted in ${config.time_zone}`)];
-  for (const name of Object.keys(config.schedules)) {
+  const parts = [
+    ...Object.keys(config.schedules).map((name) => async () => checkSchedule(name, config)),
+    ...Object.keys(config.providers).map((name) => () => checkProvider(name, config)),
+  ];
+  for (const check of parts) {
     try {
-      checkSchedule(name, config);
+      await check();
     } catch (error) {
       if (!(error instanceof EpisodeError)) throw error;
       found.push(fromError('configuration', error));

@@ -308,6 +308,18 @@ export const providerCannotStart = (provider: string, command: readonly string[]
     details: { command },
   });
 
+/** `program` as pipeline.json names it. */
+export const commandMissing = (provider: string, program: string): EpisodeError =>
+  new EpisodeError('PROVIDER_CONFIGURATION', `${provider} cannot be started: ${program} is no executable file`, {
+    subject: provider,
+    hints: [
+      program.includes('/')
+        ? `chmod +x ${program}, if it is there; its path counts from the directory of pipeline.json`
+        : `install it, or give providers.${provider}.command a path: PATH has no ${program}`,
+    ],
+    details: { program },
+  });
+
 /** `mapping` as pipeline.json names it. */
 export const mappingInvalid = (provider: string, mapping: string, faults: string[]): EpisodeError =>
   new EpisodeError(
@@ -689,25 +701,16 @@ export const budgetExceeded = (
   });
 
 /** `bound`: what cannot be kept, `--max-cost` alone where a quantity bounds the budget. */
-export const unpriced = (
-  episodeId: string,
-  step: string,
-  provider: string,
-  bound: '--max-cost' | 'budget',
-): EpisodeError =>
-  new EpisodeError(
-    'UNPRICED',
-    `step ${step} of ${episodeId}: nobody says what ${provider} may charge at most; nothing was sent`,
-    {
-      subject: `${episodeId}/${step}`,
-      details: { step, bound },
-      hints: [
-        ...(bound === '--max-cost' ? ['leave --max-cost out: the quantity that the step takes is capped'] : []),
-        'give the step an upper bound in the plan: "estimate": { "amount": "0.50", "unit": "USD" }',
-        'or cap a quantity: "budget": { "quantities": { "per_episode": { … } } } in pipeline.json and "quantity" in the step',
-      ],
-    },
-  );
+export const unpriced = (episodeId: string, step: string, why: string, bound: '--max-cost' | 'budget'): EpisodeError =>
+  new EpisodeError('UNPRICED', `step ${step} of ${episodeId}: ${why}; nothing was sent`, {
+    subject: `${episodeId}/${step}`,
+    details: { step, bound },
+    hints: [
+      ...(bound === '--max-cost' ? ['leave --max-cost out: the quantity that the step takes is capped'] : []),
+      'give the step an upper bound in the plan: "estimate": { "amount": "0.50", "unit": "USD" }',
+      'or cap a quantity: "budget": { "quantities": { "per_episode": { … } } } in pipeline.json and "quantity" in the step',
+    ],
+  });
 
 export const budgetMissing = (provider: string): EpisodeError =>
   new EpisodeError('BUDGET_MISSING', `${provider} can cost money, and pipeline.json sets no budget; nothing was sent`, {

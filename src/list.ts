@@ -1,6 +1,6 @@
 import { EpisodeError, retryCommand } from './errors.ts';
 import { whyForgotten } from './integrity.ts';
-import type { Episode, EpisodeStatus, Total } from './model/episode.ts';
+import type { EpisodeStatus, Total } from './model/episode.ts';
 import { compareEpisodeIds } from './model/episode-id.ts';
 import type { Ledger } from './model/ledger.ts';
 import { isAtWork, viewSteps } from './model/status.ts';
@@ -19,6 +19,10 @@ export interface Listed {
   completed_at: string | null;
   steps_done: number;
   steps: number;
+  /** Usable steps that are made of what has changed since. */
+  stale: string[];
+  /** What brings it on, most useful first. */
+  next: string[];
   /** What is at a provider right now. */
   running: { step: string; provider: string; progress: number | null }[];
   cost: Total[];
@@ -109,7 +113,7 @@ async function episodeOrDamage(view: View, port: Port, episodeId: string, listin
   }
 }
 
-function summarise(episode: Episode): Listed {
+function summarise(episode: Shown): Listed {
   const views = viewSteps(episode).filter((view) => view.state !== 'skipped');
   return {
     episode_id: episode.episode_id,
@@ -121,6 +125,8 @@ function summarise(episode: Episode): Listed {
     completed_at: episode.completed_at,
     steps_done: views.filter((view) => view.state === 'succeeded' || view.state === 'stale').length,
     steps: views.length,
+    stale: views.filter((view) => view.state === 'stale').map((view) => view.id),
+    next: episode.next,
     running: views
       .filter(isAtWork)
       .map(({ id, last }) => ({ step: id, provider: last!.provider, progress: last!.remote?.progress ?? null })),

@@ -3,7 +3,7 @@ import type { GlobalOptions } from './context.ts';
 import { print } from './print.ts';
 import { printable } from './printable.ts';
 import { runCommandLine } from './program.ts';
-import { errorDocument, errorText } from './render.ts';
+import { errorDocument, errorText, errorTexts } from './render.ts';
 import { listenToSignals } from './signals.ts';
 import { say } from './streams.ts';
 import { createTalk, type Talk } from './talk.ts';
@@ -72,7 +72,7 @@ function conclude(answer: Answer, options: GlobalOptions, talk: Talk): void {
   talk.clear();
   const { error = null, further = [] } = answer;
   for (const line of answer.notes ?? []) talk.note(line);
-  for (const failure of [error, ...further]) if (failure) say(`${errorText(failure)}\n`);
+  for (const text of errorTexts([...(error ? [error] : []), ...further])) say(`${text}\n`);
   const document = error ? { ...answer.document, error: errorDocument(error) } : answer.document;
   print(options.json ? asJson(document) : printable(answer.text), answer.committed === true);
   process.exitCode = error ? error.exit : 0;

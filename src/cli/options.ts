@@ -72,8 +72,13 @@ export function amount(options: Record<string, unknown>, option: string): string
 const INSTANT = /^(\d{4}-\d\d-\d\d)T([01]\d|2[0-3]):[0-5]\d(:[0-5]\d(\.\d{1,9})?)?(Z|[+-]([01]\d|2[0-3]):[0-5]\d)$/;
 
 /** RFC 3339 with offset (seconds may be left out), in milliseconds. `Date.parse` would take 30 February for 2 March. */
-export function instant(value: string, option: string): number {
+export function instant(value: string, option: string, ...hints: string[]): number {
   const match = INSTANT.exec(value);
   if (match && isCalendarDate(match[1]!)) return Date.parse(value);
-  throw usage(`${option} ${brief(value)} is no time with an offset`, brief(value), 'write 2026-08-07T09:00:00+09:00');
+  throw usage(
+    `${option} ${brief(value)} is no time with an offset`,
+    brief(value),
+    'write 2026-08-07T09:00:00+09:00',
+    ...hints,
+  );
 }

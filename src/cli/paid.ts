@@ -39,9 +39,10 @@ export async function paidAnswer({ report, failures }: SpendAnswer): Promise<Ans
 
 export function reportText(report: SpendReport): string {
   const width = Math.max(4, ...report.steps.map(({ step }) => step.length));
+  const states = Math.max(9, ...report.steps.map(({ written_off }) => (written_off ? 'written off'.length : 0)));
   const { currency, settled, reserved, possible } = report.cost;
-  const lines = report.steps.map(({ step, state, cost }) =>
-    `  ${state.padEnd(9)}  ${step.padEnd(width)}  ${cost ? costText(cost, currency) : ''}`.trimEnd(),
+  const lines = report.steps.map(({ step, state, written_off, cost }) =>
+    `  ${(written_off ? 'written off' : state).padEnd(states)}  ${step.padEnd(width)}  ${cost ? costText(cost, currency) : ''}`.trimEnd(),
   );
   const sums = `${settled} settled${/[1-9]/.test(reserved) ? `, ${reserved} running` : ''}${/[1-9]/.test(possible) ? `, up to ${possible} possible` : ''} ${currency}`;
   const next = report.next.length > 0 ? ['next:', ...report.next.map((command) => `  ${command}`)] : [];

@@ -6,8 +6,18 @@ import { oneLine } from './printable.ts';
 /** How things look to people: one place for errors, money and tables. */
 
 /** `what, on which thing`, then what to type next, one line each. */
-export const errorText = ({ message, code, hints }: EpisodeError): string =>
+export const errorText = ({ message, code, hints }: Pick<EpisodeError, 'message' | 'code' | 'hints'>): string =>
   [`episode: ${message} [${code}]`, ...hints.map((hint) => `  ${hint}`)].map(oneLine).join('\n');
+
+/** Several at once: what is to be done about more than one of them is said once. */
+export function errorTexts(errors: readonly EpisodeError[]): string[] {
+  const said = new Set<string>();
+  return errors.map((error) => {
+    const hints = error.hints.filter((hint) => !said.has(hint));
+    for (const hint of hints) said.add(hint);
+    return errorText({ message: error.message, code: error.code, hints });
+  });
+}
 
 export const errorDocument = ({ code, message, subject, hints, details }: EpisodeError) => ({
   code,

@@ -9,11 +9,24 @@ import { type ProviderConfig, providerType } from '../model/config.ts';
 import { identify } from '../process-identity.ts';
 import { createAssemblyProvider } from '../providers/assembly/assembly.ts';
 import { createExecProvider } from '../providers/exec/exec-provider.ts';
+import type { Mapping } from '../providers/http/mapping.ts';
 import { createLocalProvider } from '../providers/local/local.ts';
 import type { Provider } from '../providers/provider.ts';
 import type { SpendServices } from '../spend/spend-services.ts';
 import type { Store } from '../store/store.ts';
 import type { Context } from './context.ts';
+
+/** The mapping that a provider is configured with. Throws `PROVIDER_CONFIGURATION` (78) with every fault. */
+export async function readMapping(
+  context: Context,
+  name: string,
+  configured: ProviderOfType<'http'>,
+): Promise<Mapping> {
+  const { loadMapping } = await import('../providers/http/load.ts');
+  return loadMapping(name, configured, async (path) =>
+    parseStrict(await context.port.disk.readFile(resolve(context.root(), path))),
+  );
+}
 
 type ProviderOfType<T extends ProviderConfig['type']> = Extract<ProviderConfig, { type: T }>;
 
@@ -74,13 +87,8 @@ export async function createSpendServices(context: Context, store: Store): Promi
   /** One that cannot be used is asked for again, and says again why. */
   async function createConfiguredHttpProvider(name: string, configured: ProviderOfType<'http'>): Promise<Provider> {
     try {
-      const [{ loadMapping }, { createHttpProvider }] = await Promise.all([
-        import('../providers/http/load.ts'),
-        import('../providers/http/http-provider.ts'),
-      ]);
-      const mapping = await loadMapping(name, configured, async (path) =>
-        parseStrict(await context.port.disk.readFile(resolve(context.root(), path))),
-      );
+      const { createHttpProvider } = await import('../providers/http/http-provider.ts');
+      const mapping = await readMapping(context, name, configured);
       const secrets = resolveCredentials(name, configured.env, context.credentialSources());
       const credentials = Object.fromEntries(
         mapping.credentials.map((credential, index) => [credential, secrets[configured.env[index]!]!]),

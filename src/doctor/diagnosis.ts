@@ -32,6 +32,8 @@ export interface Patient {
   fileSystem(path: string): Promise<{ type: number; bavail: number; bsize: number }>;
   /** Throws `CONFIGURATION` (78) for a schedule that names no instants. */
   checkSchedule(name: string, config: Config): void;
+  /** Throws `PROVIDER_CONFIGURATION` (78) for a provider whose mapping or executable is not there or cannot be used. */
+  checkProvider(name: string, config: Config): Promise<void>;
 }
 
 export const ok = (check: string, message: string): Diagnosis => ({ check, state: 'ok', message, fix: '', code: null });

@@ -2,7 +2,7 @@ import { EpisodeError } from '../errors.ts';
 import type { Episode, History } from '../model/episode.ts';
 import type { Key, Ledger, Week } from '../model/ledger.ts';
 import { type Documents, type Kind, type Ref, ref, type Store, type View } from '../store/store.ts';
-import { artifactsAndStates } from './artifacts.ts';
+import { artifactsAndStates, changedSettings } from './artifacts.ts';
 import { contradictions } from './contradictions.ts';
 import { type Diagnosis, fromError, ok, type Patient } from './diagnosis.ts';
 
@@ -60,7 +60,11 @@ async function lookThrough(patient: Patient): Promise<{ found: Diagnosis[]; head
     const { weeks, episodes, keys, histories } = loaded;
     const count = 1 + weeks.size + episodes.size + keys.size + histories.size;
     const whole = [ok('ledger', `${count} records, transaction ${view.head}`)];
-    const found = [...(wrong.length > 0 ? wrong : whole), ...(await artifactsAndStates(patient, loaded))];
+    const found = [
+      ...(wrong.length > 0 ? wrong : whole),
+      ...(await artifactsAndStates(patient, loaded)),
+      ...changedSettings(patient, loaded),
+    ];
     return { found, head: damage ? null : view.head };
   });
 }

@@ -12,6 +12,8 @@ export const isFree = (sheet: Sheet): boolean => sheet.capabilities.pure === tru
 export interface Quote {
   /** `null`: nobody says. */
   amount: string | null;
+  /** What the provider thinks that it will be, and does not promise. */
+  about: string | null;
   unit: string;
   basis: string;
   quantities: Record<string, string>;
@@ -90,7 +92,7 @@ export function refusePurchase(
     const bounded = isQuantityCapped(quote, config);
     // A quantity with a cap bounds a budget, and never the sum that this very command was told to keep to.
     return capped && (maxCost !== null || !bounded)
-      ? unpriced(episodeId, step, provider, bounded ? '--max-cost' : 'budget')
+      ? unpriced(episodeId, step, whyUnpriced(provider, quote, currency), bounded ? '--max-cost' : 'budget')
       : refuseQuantity(purchase, promised, config);
   }
   for (const { what, cap, rows, ...named } of bounds) {
@@ -104,6 +106,12 @@ export function refusePurchase(
     );
   }
   return refuseQuantity(purchase, promised, config);
+}
+
+function whyUnpriced(provider: string, { amount, unit, about }: Quote, currency: string): string {
+  if (amount !== null) return `${provider} may charge ${amount} ${unit}, and a budget in ${currency} counts no ${unit}`;
+  const guess = about === null ? '' : `, for its estimate of ${about} ${unit} is no upper bound`;
+  return `nobody says what ${provider} may charge at most${guess}`;
 }
 
 const isQuantityCapped = ({ quantities }: Quote, { budget }: Config): boolean =>

@@ -5,9 +5,9 @@ import type { Step } from '../model/plan.ts';
 import { type StepView, viewSteps } from '../model/status.ts';
 import { faultsOfStep } from '../providers/built-in.ts';
 import { type SpendPlan, startable } from './authority.ts';
-import { isFree, type Purchase, refusePurchase } from './budget.ts';
+import { isFree, type Purchase, type Quote, refusePurchase } from './budget.ts';
 import { promised } from './claim.ts';
-import { quote } from './quote.ts';
+import { quote as quoteOf } from './quote.ts';
 import type { SpendServices } from './spend-services.ts';
 
 interface WorstCase {
@@ -39,7 +39,9 @@ export async function price(services: Asked, steps: readonly Step[]): Promise<Pr
   const priced: Priced[] = [];
   for (const step of steps) {
     const { id, provider, kind } = step;
-    const worst_case = step.estimate ? { ...step.estimate, basis: 'plan' } : (await ask(services, step)).worst_case;
+    const worst_case = step.estimate
+      ? { ...step.estimate, basis: 'plan' }
+      : worstCase((await ask(services, step)).quote);
     priced.push({ step: id, provider, kind, worst_case });
   }
   return { steps: priced, ...sumOf(priced, services.config.currency) };
@@ -53,24 +55,25 @@ function sumOf(priced: readonly Pick<Priced, 'step' | 'worst_case'>[], currency:
   };
 }
 
+const worstCase = ({ amount, unit, basis }: Quote): WorstCase => ({ amount, unit, basis });
+
 /** What a provider says of a step; `refusal` when it cannot be asked. */
 async function ask(
   services: Asked,
   step: Step,
-): Promise<{ worst_case: WorstCase; free: boolean; refusal: EpisodeError | null }> {
+): Promise<{ quote: Quote; free: boolean; refusal: EpisodeError | null }> {
   const { currency } = services.config;
   try {
     const provider = await services.provider(step.provider);
     const sheet = await provider.describe();
-    const { amount, unit, basis } = await quote(step, provider, sheet, currency);
-    return { worst_case: { amount, unit, basis }, free: isFree(sheet), refusal: null };
+    return { quote: await quoteOf(step, provider, sheet, currency), free: isFree(sheet), refusal: null };
   } catch (error) {
     if (!(error instanceof EpisodeError)) throw error;
     services.note(`${step.provider} cannot be asked about ${step.id}: ${error.message}`);
-    const worst_case = step.estimate
+    const said = step.estimate
       ? { ...step.estimate, basis: 'plan' }
       : { amount: null, unit: currency, basis: 'unknown' };
-    return { worst_case, free: false, refusal: error };
+    return { quote: { ...said, about: null, quantities: step.quantity ?? {} }, free: false, refusal: error };
   }
 }
 
@@ -102,16 +105,15 @@ export async function preview(
   const run: CostRow[] = [];
   const foreseen = new Map<string, Foreseen>();
   for (const { id, state, step } of startable(episode, authority)) {
-    const { worst_case, free, refusal } = await ask(services, step);
+    const { quote, free, refusal } = await ask(services, step);
     // A plan of before the version that looks at this.
     const [fault] = faultsOfStep(step, episode.plan!, config);
-    const quoted = { ...worst_case, quantities: step.quantity ?? {} };
     const purchase: Purchase = {
       episodeId: episode.episode_id,
       step: id,
       provider: step.provider,
       free,
-      quote: quoted,
+      quote,
     };
     const counted = { episode: [...rows.episode, ...run], week: [...rows.week, ...run], run };
     const refused = fault ?? (refusal ?? refusePurchase(purchase, counted, config, authority.maxCost))?.message ?? null;
@@ -121,7 +123,7 @@ export async function preview(
       state,
       would: refused === null ? 'start' : 'refuse',
       why: refused,
-      worst_case,
+      worst_case: worstCase(quote),
     });
   }
   const steps = viewSteps(episode).map((view) => foreseen.get(view.id) ?? without(view));

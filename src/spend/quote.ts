@@ -6,9 +6,10 @@ import { isFree, type Quote } from './budget.ts';
 /** The worst case of a step: what its plan says, else the provider's own upper bound; `amount: null` when nobody says. */
 export async function quote(step: Step, provider: Provider, sheet: Sheet, currency: string): Promise<Quote> {
   const quantities = step.quantity ?? {};
-  if (isFree(sheet)) return { amount: '0', unit: currency, basis: 'free', quantities };
-  if (step.estimate) return { ...step.estimate, basis: 'plan', quantities };
+  if (isFree(sheet)) return { amount: '0', about: null, unit: currency, basis: 'free', quantities };
+  if (step.estimate) return { ...step.estimate, about: null, basis: 'plan', quantities };
   const estimate = await provider.estimate?.(step.kind, step.params ?? {});
   const amount = estimate?.max ?? (estimate?.basis === 'quoted' ? estimate.amount : null) ?? null;
-  return { amount, unit: estimate?.unit ?? currency, basis: estimate?.basis ?? 'unknown', quantities };
+  const { unit = currency, basis = 'unknown', amount: about = null } = estimate ?? {};
+  return { amount, about, unit, basis, quantities };
 }

@@ -7,6 +7,8 @@ import { totals } from '../record.ts';
 export interface StepResult {
   step: string;
   state: StepView['state'];
+  /** Given up by a person without knowing; its state stays `unknown`. */
+  written_off: boolean;
   /** `null` for a step this command had nothing to do with. */
   verdict: 'proceed' | 'replay' | 'inflight' | 'unknown' | null;
   attempt_id: string | null;
@@ -25,6 +27,7 @@ export const stepResults = (episode: Episode, verdicts: ReadonlyMap<string, Step
   viewSteps(episode).map((view) => ({
     step: view.id,
     state: view.state,
+    written_off: view.writtenOff,
     verdict: isHeld(view) ? 'unknown' : (verdicts.get(view.id) ?? null),
     attempt_id: view.last?.attempt_id ?? null,
     ref: view.last?.ref ?? null,

@@ -121,6 +121,40 @@ describe('each thing that is wrong comes with its fix and its exit code', () => 
     expect(of('espeak-ng')).toMatchObject([{ state: 'hint', fix: 'apt-get install espeak-ng' }]);
   });
 
+  it('a provider that cannot be used: 78, as the verb that would use it says', async () => {
+    const exec = (program: string) => ({ type: 'exec', command: [program], env: [] });
+    const providers = {
+      gone: exec('./render'),
+      plain: exec('./pipeline.json'),
+      absent: exec('no-such-program'),
+      found: exec('node'),
+      unmapped: { type: 'http', mapping: './no.json', env: [] },
+    };
+    const root = await makeShow({ config: { providers } });
+    const { code, error, of } = await examine(root);
+    expect([code, error]).toEqual([78, 'PROVIDER_CONFIGURATION']);
+    expect(of('configuration', 'wrong').map(({ message }) => message)).toEqual([
+      'gone cannot be started: ./render is no executable file',
+      'plain cannot be started: ./pipeline.json is no executable file',
+      'absent cannot be started: no-such-program is no executable file',
+      'the mapping ./no.json of unmapped cannot be used: there is no such file',
+    ]);
+    expect(of('configuration', 'wrong').every(({ fix }) => fix !== '')).toBe(true);
+  });
+
+  it('settings that say something else than when records were made are hints', async () => {
+    const root = await makeShow({ config: { time_zone: 'Asia/Tokyo' } });
+    await episode(root, ['allocate', '--key', 'a'], { now: NOW });
+    expect((await examine(root)).of('configuration', 'hint')).toEqual([]);
+    await writePipeline(root, { time_zone: 'UTC' });
+    expect((await examine(root)).of('configuration', 'hint')).toMatchObject([
+      {
+        message: 'weeks are counted in UTC now, and were in Asia/Tokyo up to 2026-W32-0',
+        fix: 'if that was not meant: "time_zone": "Asia/Tokyo"',
+      },
+    ]);
+  });
+
   it('a credential that is nowhere, or that others can read: 78', async () => {
     const root = await makeShow({ config: { providers: { fal: { type: 'http', mapping: 'fal', env: ['FAL_KEY'] } } } });
     const nowhere = await examine(root);
@@ -203,6 +237,7 @@ describe('each thing that is wrong comes with its fix and its exit code', () => 
       isOnPath: () => true,
       lockStaleMs: LOCK_STALE_MS,
       fileSystem: async () => ({ type: 0x6969, bavail: 512, bsize: 4096 }),
+      checkProvider: async () => {},
       checkSchedule: () => {},
     });
     expect(diagnoses.filter(({ state }) => state === 'hint')).toEqual([

@@ -230,6 +230,7 @@ it('a slot that names no instant or lies in another week than the one asked for 
     expect(await refused({ slot })).toMatchObject({
       code: 'USAGE',
       message: `--slot ${slot} is no time with an offset`,
+      hints: ['write 2026-08-07T09:00:00+09:00', 'or a date: 2026-08-07'],
     });
   }
   expect(await refused({ slot: '2026-08-07', week: '2026-W33' })).toMatchObject({

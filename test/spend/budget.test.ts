@@ -179,12 +179,24 @@ describe('--max-cost', () => {
 });
 
 describe('a step without an upper bound', () => {
-  test.concurrent.each<[string, Partial<Step>, object]>([
-    ['no price at all', {}, {}],
-    ['only a usual price', {}, { estimate: { amount: '0.40', unit: 'USD', basis: 'table' } }],
-    ['a price in another unit', estimate('3', 'credits'), {}],
-    ['a quantity that has no cap', { quantity: { constructor: '1' } }, {}],
-  ])('is refused: %s', async (_what, more, scenario) => {
+  const NOBODY = 'nobody says what house may charge at most';
+  const GUESS = `${NOBODY}, for its estimate of 0.40 USD is no upper bound`;
+  test.concurrent.each<[string, Partial<Step>, object, string]>([
+    ['no price at all', {}, { sheet: { capabilities: { estimate: 'none' } } }, NOBODY],
+    [
+      'only a usual price',
+      {},
+      { estimate: { amount: '0.40', unit: 'USD', basis: 'table' } },
+      GUESS,
+    ],
+    [
+      'a price in another unit',
+      estimate('3', 'credits'),
+      {},
+      'house may charge 3 credits, and a budget in USD counts no credits',
+    ],
+    ['a quantity that has no cap', { quantity: { constructor: '1' } }, {}, GUESS],
+  ])('is refused: %s', async (_what, more, scenario, why) => {
     const budget = { per_episode: '20.00', quantities: { per_episode: { seconds: '9' } } };
     const house = await makeHouse({ scenario: { ...SYNC, ...scenario }, config: { budget } });
     const { estimate: _none, ...bare } = step('s1');
@@ -192,7 +204,7 @@ describe('a step without an upper bound', () => {
     expect(await house.json(13, generate)).toMatchObject({
       error: {
         code: 'UNPRICED',
-        message: `step s1 of ${ID}: nobody says what house may charge at most; nothing was sent`,
+        message: `step s1 of ${ID}: ${why}; nothing was sent`,
       },
       next: [],
     });

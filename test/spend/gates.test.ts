@@ -30,6 +30,13 @@ test.concurrent('generate goes up to a gate and says how to go on; a second one 
   expect(house.record().approvals).toMatchObject([{ step: 's1', files: [{ sha256 }] }]);
   const replayed = await house.json(0, ['approve', ID]);
   expect(replayed.status).toBe('complete');
+  // Whoever comes second is told who was first.
+  const { by } = house.record().approvals[0]!;
+  const second = await house.line(['approve', ID, '--by', 'lena']);
+  expect([second.code, second.stderr]).toEqual([
+    0,
+    expect.stringMatching(new RegExp(`^(episode: )?s1: approved by ${by} .*, which stays\n$`)),
+  ]);
   expect(house.record().approvals).toHaveLength(1);
   expect(house.submissions()).toHaveLength(2);
   expectWhole(house);

@@ -72,6 +72,11 @@ house may have made and charged s2. Nothing is sent again until one of these:
 DONE       2026-W31-0  complete  0.40 USD
 `,
   );
+  // Of a Friday that was not the last one.
+  expect((await house.line(['show', '2026-W31-0'], at(NIGHT))).stdout).toContain('made Fri 2026-07-31 09:10\n');
+  const why = await house.line(['why', ID], at(NIGHT));
+  expect(why.stdout).toContain('  Fri 2026-08-07 09:45 Asia/Tokyo  approved s1, mika\n');
+  expect(why.stdout).toContain('  Fri 2026-08-07 09:46 Asia/Tokyo  rejected s3, mika: six fingers\n');
   expectWhole(house);
 });
 
@@ -87,11 +92,11 @@ test.concurrent('show of every other way a step can stand says what it is and wh
     step('later', { needs: ['after'] }),
   ]);
   await house.line(['generate', ID], at(FRIDAY));
-  await house.json(
-    0,
+  const settled = await house.line(
     ['settle', ID, '--step', 'lost', '--write-off', '--evidence', 'no answer', '--by', 'mika'],
     at(FRIDAY),
   );
+  expect(settled.stdout).toContain('\n  written off  lost    <=0.40\n');
   const { sha256 } = house.record().steps[0]!.attempts[0]!.files![0]!;
   const shown = await house.line(['show', ID], at(NIGHT));
   expect(shown.stdout).toBe(
@@ -129,19 +134,25 @@ test.concurrent('list tells what runs, what is open and what is done, and keeps 
   await house.allocate([step('s1'), step('s2', { needs: ['s1'] })]);
   await house.line(['generate', ID, '--wait', '0s']);
   await house.line(['allocate', '--key', 'bare', '--week', '2026-W32']);
+  const titled = { format: 1, title: 'Ebb', steps: [step('s1')] };
+  writeFileSync(join(house.root, 'titled.json'), JSON.stringify(titled));
+  await house.line(['allocate', '--key', 'titled', '--week', '2026-W32', '--plan', 'titled.json']);
+  const other = house.writePlan([step('s1', { params: { text: 'other' } })]);
+  await house.json(0, ['plan', '2026-W31-5', '--file', other]);
   const listed = await house.line(['list']);
   expect(listed.stdout).toBe(
-    `RUNNING  2026-W32-0  generating  0 of 2; s1 at house 42 %
-OPEN     2026-W32-1  allocated   0 of 0 steps
-DONE     2026-W31-5  complete    0.40 USD
-         2026-W31-4  complete    0.40 USD
-         2026-W31-3  complete    0.40 USD
-         2026-W31-2  complete    0.40 USD
-         2026-W31-1  complete    0.40 USD     (1 older: --all)
+    `RUNNING  2026-W32-0  generating          0 of 2; s1 at house 42 %
+OPEN     2026-W32-2  planned             0 of 1 steps; Ebb         episode generate 2026-W32-2
+         2026-W32-1  allocated           no plan yet               episode plan 2026-W32-1 --file FILE
+DONE     2026-W31-5  complete, s1 stale  0.40 USD
+         2026-W31-4  complete            0.40 USD
+         2026-W31-3  complete            0.40 USD
+         2026-W31-2  complete            0.40 USD
+         2026-W31-1  complete            0.40 USD     (1 older: --all)
 `,
   );
-  expect((await house.line(['list', '--all'])).stdout.split('\n')).toHaveLength(9);
-  expect((await house.json(0, ['list', '--week', '2026-W32'])).episodes).toHaveLength(2);
+  expect((await house.line(['list', '--all'])).stdout.split('\n')).toHaveLength(10);
+  expect((await house.json(0, ['list', '--week', '2026-W32'])).episodes).toHaveLength(3);
   expect(house.read('history/2026-W31.json')).toContain('"episode_id": "2026-W31-5"');
   expectWhole(house);
 });
@@ -180,7 +191,7 @@ describe('cost', () => {
     const scripted = (id: string, scenario: object, more = {}) => step(id, { params: { scenario }, ...more });
     await house.allocate([
       scripted('dollars', { price: '0.375' }),
-      scripted('lost', { at: { 'submit.after_charge': 'exit:1' } }, { needs: ['dollars'] }),
+      scripted('lost', { at: { 'submit.after_charge': 'exit:1' } }, { needs: ['dollars'], quantity: { seconds: '8' } }),
       scripted(
         'refused',
         { outcome: { outcome: 'released', reason: 'auth' } },
@@ -203,8 +214,8 @@ describe('cost', () => {
     expect(all.stdout).toBe(
       `at                        episode     step     take  provider  reference          state     amount  unit     basis     quantities
 ${day}  2026-W32-0  dollars  1     house     ${dollars}  settled   0.375   USD      quoted
-${day}  2026-W32-0  lost     1     house                        possible  0.40    USD      plan
-${day}  2026-W32-0  refused  1     house                        released  0.40    USD      plan      seconds=8
+${day}  2026-W32-0  lost     1     house                        possible  0.40    USD      plan      seconds=8
+${day}  2026-W32-0  refused  1     house                        released  0       USD      plan
 ${day}  2026-W32-1  s1       1     house     ${credits}  settled   12      credits  reported
 0.375 settled + up to 0.40 possible USD
 12 settled credits
@@ -215,8 +226,8 @@ ${day}  2026-W32-1  s1       1     house     ${credits}  settled   12      credi
       [
         'sent_at,at,episode_id,step,take,attempt_id,provider,reference,state,amount,unit,basis,quantities',
         `${day},${day},${ID},dollars,1,${first},house,${dollars},settled,0.375,USD,quoted,`,
-        `${day},${day},${ID},lost,1,${second},house,,possible,0.40,USD,plan,`,
-        `${day},${day},${ID},refused,1,${third},house,,released,0.40,USD,plan,seconds=8`,
+        `${day},${day},${ID},lost,1,${second},house,,possible,0.40,USD,plan,seconds=8`,
+        `${day},${day},${ID},refused,1,${third},house,,released,0,USD,plan,`,
         '',
       ].join('\r\n'),
     );

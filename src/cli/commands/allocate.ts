@@ -80,7 +80,7 @@ type GivenSlot = { date: string } | { atMs: number; given: string };
 
 function readSlot(given: string | null): GivenSlot | null {
   if (given === null) return null;
-  if (!/^\d{4}-\d\d-\d\d$/.test(given)) return { atMs: instant(given, '--slot'), given };
+  if (given.length !== 'YYYY-MM-DD'.length) return { atMs: instant(given, '--slot', 'or a date: 2026-08-07'), given };
   if (!isCalendarDate(given)) throw usage(`--slot ${given} is no date of the calendar`, given, 'write 2026-08-07');
   return { date: given };
 }

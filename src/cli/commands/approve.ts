@@ -2,6 +2,7 @@ import { approve, planApproval } from '../../approve.ts';
 import { usage } from '../../errors.ts';
 import { episode, stepNames, text } from '../options.ts';
 import { definePaid, PAID_EXITS, paidAnswer, paidOptions, previewAnswer } from '../paid.ts';
+import { when } from '../times.ts';
 import type { Verb } from '../verbs.ts';
 
 export const verb: Verb = {
@@ -31,6 +32,11 @@ export const verb: Verb = {
     const wanted = { ...paidOptions(options), steps: stepNames(options), sha256, by };
     const services = await context.spending();
     if (options.dryRun) return previewAnswer(services, await planApproval(services, id, wanted));
-    return paidAnswer(await approve(services, id, wanted));
+    const { before, ...answer } = await approve(services, id, wanted);
+    const { time_zone } = services.config;
+    const notes = before
+      .filter((approval) => approval.by !== by)
+      .map((approval) => `${approval.step}: approved by ${approval.by} ${when(approval.at, time_zone)}, which stays`);
+    return { ...(await paidAnswer(answer)), notes };
   },
 };

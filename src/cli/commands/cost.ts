@@ -37,7 +37,7 @@ async function text({ rows, totals }: Costs, currency: string): Promise<string> 
     ['provider', (row) => row.provider],
     ['reference', (row) => row.ref ?? ''],
     ['state', (row) => row.state],
-    ['amount', (row) => row.amount ?? '?'],
+    ['amount', (row) => amountOf(row) ?? '?'],
     ['unit', (row) => row.unit],
     ['basis', (row) => row.basis],
     ['quantities', quantities],
@@ -48,8 +48,11 @@ async function text({ rows, totals }: Costs, currency: string): Promise<string> 
   return `${await table(lines)}\n${units.map((unit) => money(totals, unit)).join('\n')}\n`;
 }
 
-const quantities = (row: Row): string =>
-  Object.entries(row.quantities)
+/** What was, may be or will be charged: of what was released, nothing. */
+const amountOf = ({ state, amount }: Row): string | null => (state === 'released' ? '0' : amount);
+
+const quantities = ({ state, quantities }: Row): string =>
+  Object.entries(state === 'released' ? {} : quantities)
     .map(([name, quantity]) => `${name}=${quantity}`)
     .join(' ');
 
@@ -64,7 +67,7 @@ const CSV: [string, (row: Row) => string][] = [
   ['reference', (row) => row.ref ?? ''],
   ['state', (row) => row.state],
   // Nobody's price is no 0.
-  ['amount', (row) => row.amount ?? ''],
+  ['amount', (row) => amountOf(row) ?? ''],
   ['unit', (row) => row.unit],
   ['basis', (row) => row.basis],
   ['quantities', quantities],

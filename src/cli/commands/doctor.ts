@@ -1,13 +1,14 @@
-import { accessSync, constants } from 'node:fs';
+import { accessSync, constants, statSync } from 'node:fs';
 import { statfs } from 'node:fs/promises';
-import { delimiter, join } from 'node:path';
+import { delimiter, join, resolve } from 'node:path';
 import type { Diagnosis } from '../../doctor/diagnosis.ts';
 import { doctor } from '../../doctor.ts';
-import { EpisodeError, isErrno, mostImportant } from '../../errors.ts';
+import { commandMissing, EpisodeError, isErrno, mostImportant } from '../../errors.ts';
 import type { Config } from '../../model/config.ts';
 import { LOCK_STALE_MS } from '../../store/file/lock.ts';
 import type { Context } from '../context.ts';
 import { table } from '../render.ts';
+import { readMapping } from '../spending.ts';
 import type { Verb } from '../verbs.ts';
 
 export const verb: Verb = {
@@ -32,6 +33,7 @@ export const verb: Verb = {
         const schedule = schedules[name]!;
         parseCron({ name, schedule, zone: schedule.time_zone ?? time_zone });
       },
+      checkProvider: (name, config) => checkProvider(context, name, config),
     });
     return { document: { diagnoses }, text: await doctorText(diagnoses), error: worst(diagnoses) };
   },
@@ -46,16 +48,29 @@ async function configOrError(context: Context): Promise<Config | EpisodeError> {
   }
 }
 
-function isOnPath(program: string, path: string): boolean {
-  return path.split(delimiter).some((directory) => {
-    try {
-      accessSync(join(directory, program), constants.X_OK);
-      return directory !== '';
-    } catch (error) {
-      if (isErrno(error)) return false;
-      throw error;
-    }
-  });
+/** What a paid verb finds out when it would use the provider. */
+async function checkProvider(context: Context, name: string, { providers }: Config): Promise<void> {
+  const configured = providers[name]!;
+  if (configured.type === 'http') await readMapping(context, name, configured);
+  if (configured.type !== 'exec') return;
+  const [program = ''] = configured.command;
+  const isThere = program.includes('/')
+    ? isExecutable(resolve(context.root(), program))
+    : isOnPath(program, context.env.PATH ?? '');
+  if (!isThere) throw commandMissing(name, program);
+}
+
+const isOnPath = (program: string, path: string): boolean =>
+  path.split(delimiter).some((directory) => directory !== '' && isExecutable(join(directory, program)));
+
+function isExecutable(file: string): boolean {
+  try {
+    accessSync(file, constants.X_OK);
+    return statSync(file).isFile();
+  } catch (error) {
+    if (isErrno(error)) return false;
+    throw error;
+  }
 }
 
 /** The exit code is that of the worst; each line of the table carries its own fix. */

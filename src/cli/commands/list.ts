@@ -4,7 +4,7 @@ import { EpisodeStatus } from '../../model/episode.ts';
 import type { Context } from '../context.ts';
 import { text, week } from '../options.ts';
 import { charged, span, table } from '../render.ts';
-import { minute } from '../times.ts';
+import { minute, type Reader } from '../times.ts';
 import type { Verb } from '../verbs.ts';
 
 /** Finished episodes that are shown without being asked for. */
@@ -56,7 +56,7 @@ async function listText(
       ? 'no such episodes; episode list --all shows what there is\n'
       : 'no episodes; episode allocate --key K makes one\n';
   const { currency, time_zone } = await context.config();
-  const now = context.port.now();
+  const reader = { zone: time_zone, now: context.port.now() };
   const needing = new Set(attention.map((one) => one.episode_id));
   const unfinished = episodes.filter(
     (one) => !needing.has(one.episode_id) && !['complete', 'closed'].includes(one.status),
@@ -68,7 +68,7 @@ async function listText(
   const rows = [
     ...section(
       'NEEDS YOU',
-      attention.map((one) => attentionCells(one, time_zone, now)),
+      attention.map((one) => attentionCells(one, reader)),
     ),
     ...section(
       'RUNNING',
@@ -76,7 +76,7 @@ async function listText(
     ),
     ...section(
       'OPEN',
-      open.map((one) => [one.episode_id, one.status, `${one.steps_done} of ${one.steps} steps`, one.title ?? '']),
+      open.map((one) => [one.episode_id, one.status, openText(one), one.next[0] ?? '']),
     ),
     ...section(
       'DONE',
@@ -86,6 +86,10 @@ async function listText(
   const older = done.length - shown.length;
   return `${await table(rows)}${older > 0 ? `     (${older} older: --all)` : ''}\n`;
 }
+
+/** `2 of 5 steps; Harbour at dawn`. */
+const openText = ({ steps_done, steps, title }: Listed): string =>
+  [steps === 0 ? 'no plan yet' : `${steps_done} of ${steps} steps`, ...(title === null ? [] : [title])].join('; ');
 
 /** `2 of 5; s3 at fal 40 %`. */
 const runningText = ({ steps_done, steps, running }: Listed): string =>
@@ -100,20 +104,20 @@ const runningText = ({ steps_done, steps, running }: Listed): string =>
 const section = (name: string, rows: string[][]): string[][] =>
   rows.map((row, index) => [index === 0 ? name : '', ...row]);
 
-function attentionCells(one: Attention, zone: string, now: number): string[] {
+function attentionCells(one: Attention, reader: Reader): string[] {
   const risk = one.at_risk ? `, ${one.at_risk.amount ?? 'an unknown amount'} ${one.at_risk.unit} at risk` : '';
   const since =
     one.since === null
       ? ''
       : one.what === 'held'
-        ? ` ${span(now - Date.parse(one.since))}`
-        : ` since ${minute(one.since, zone)}`;
+        ? ` ${span(reader.now - Date.parse(one.since))}`
+        : ` since ${minute(one.since, reader)}`;
   return [one.episode_id, one.what, `${one.message}${since}${risk}`, one.command];
 }
 
 const doneCells = (one: Listed, currency: string): string[] => [
   one.episode_id,
-  one.status,
+  one.stale.length === 0 || one.status === 'closed' ? one.status : `${one.status}, ${one.stale.join(' and ')} stale`,
   charged(one.cost, currency),
   one.title ?? '',
 ];

@@ -10,7 +10,7 @@ import { settledBy, waysOutOf, whyUnknown } from '../../spend/ends.ts';
 import { episode } from '../options.ts';
 import { oneLine } from '../printable.ts';
 import { money, price, span, table } from '../render.ts';
-import { clock, minute, when } from '../times.ts';
+import { clock, minute, type Reader, when } from '../times.ts';
 import type { Verb } from '../verbs.ts';
 
 export const verb: Verb = {
@@ -29,6 +29,7 @@ export const verb: Verb = {
 async function showText(shown: Shown, config: Config, now: number): Promise<string> {
   const { currency, budget } = config;
   const { allocation, status } = shown;
+  const reader = { zone: config.time_zone, now };
   const views = viewSteps(shown);
   const from = allocation.schedule
     ? `${allocation.schedule}, slot ${when(allocation.slot!, allocation.time_zone)}`
@@ -40,7 +41,7 @@ async function showText(shown: Shown, config: Config, now: number): Promise<stri
     view.id,
     view.step?.provider ?? view.last?.provider ?? '',
     priceOf(shown, view, config),
-    detail(shown, view, config.time_zone, now),
+    detail(shown, view, reader),
   ]);
   const files = Object.entries(deliverablesOf(shown)).flatMap(([role, file]) =>
     file ? [`  ${role.padEnd(5)}  ${file.path}  ${file.sha256.slice(0, 12)}`] : [],
@@ -51,22 +52,22 @@ async function showText(shown: Shown, config: Config, now: number): Promise<stri
     ...(shown.closed ? [`  closed by ${oneLine(`${shown.closed.by}: ${shown.closed.reason}`)}`] : []),
     ...(rows.length > 0 ? (await table(rows, [3])).split('\n').map((line) => `  ${line}`) : []),
     ...files,
-    ...views.flatMap((view) => holdLines(shown, view, config, now)),
+    ...views.flatMap((view) => holdLines(shown, view, config.currency, reader)),
     ...restOfNext(shown).map((command) => `next: ${command}`),
     ...views.flatMap((view) => cancelLine(shown, view)),
   ];
   return `${lines.join('\n')}\n`;
 }
 
-function holdLines(shown: Shown, view: StepView, { time_zone, currency }: Config, now: number): string[] {
+function holdLines(shown: Shown, view: StepView, currency: string, reader: Reader): string[] {
   const hold = shown.holds.find(({ step, what }) => step === view.id && what !== 'approval');
   if (!hold) return [];
   const { at_risk, asked, called } = hold;
   const atRisk = at_risk && `${at_risk.amount ?? 'what it cost'}${at_risk.unit === currency ? '' : ` ${at_risk.unit}`}`;
-  const ways = waysOutOf(shown.episode_id, view.id, view.last!, { atRisk, now });
+  const ways = waysOutOf(shown.episode_id, view.id, view.last!, { atRisk, now: reader.now });
   const lines = ways.map(({ does, command, means }) => {
-    const last = asked && does === 'ask' ? `; last asked ${minute(asked.at, time_zone)}: ${asked.said}` : '';
-    const what = does === 'accepted' ? ` (${[minute(hold.since, time_zone), ...wordsOf(view.last!)].join(', ')})` : '';
+    const last = asked && does === 'ask' ? `; last asked ${minute(asked.at, reader)}: ${asked.said}` : '';
+    const what = does === 'accepted' ? ` (${[minute(hold.since, reader), ...wordsOf(view.last!)].join(', ')})` : '';
     return [command, `${means}${last}${what}`] as const;
   });
   const width = Math.max(...lines.map(([command]) => command.length));
@@ -137,38 +138,39 @@ function priceOf(shown: Shown, { id, step, last }: StepView, config: Config): st
   return isFree ? 'free' : price(rows, config.currency);
 }
 
-function detail(shown: Shown, view: StepView, zone: string, now: number): string {
+function detail(shown: Shown, view: StepView, reader: Reader): string {
   const { state, last, step } = view;
   if (state === 'waiting') return `needs ${view.missing.join(', ')}`;
   if (!last) return step && needsOf(step).length > 0 ? `after ${needsOf(step).join(', ')}` : '';
-  return [endOf(shown, view, last, zone, now), takesOf(shown, view)].filter((part) => part !== '').join('; ');
+  return [endOf(shown, view, last, reader), takesOf(shown, view)].filter((part) => part !== '').join('; ');
 }
 
-function endOf(shown: Shown, view: StepView, last: Attempt, zone: string, now: number): string {
+function endOf(shown: Shown, view: StepView, last: Attempt, reader: Reader): string {
   const { state, gate, take, writtenOff } = view;
-  if (writtenOff) return `by ${last.settlement!.by} ${minute(last.settlement!.at, zone)}: ${last.settlement!.evidence}`;
+  if (writtenOff)
+    return `by ${last.settlement!.by} ${minute(last.settlement!.at, reader)}: ${last.settlement!.evidence}`;
   switch (state) {
     case 'unknown': {
       const since = firstSentAt(last);
       const again = last.resends?.at(-1);
-      const began = `${last.sending_at ? 'sent' : 'started'} ${clock(since, zone)}${again ? `, again ${clock(again.at, zone)}` : ''}`;
-      return `${began}, ${whyUnknown(last)}; held ${span(now - Date.parse(since))}`;
+      const began = `${last.sending_at ? 'sent' : 'started'} ${clock(since, reader)}${again ? `, again ${clock(again.at, reader)}` : ''}`;
+      return `${began}, ${whyUnknown(last)}; held ${span(reader.now - Date.parse(since))}`;
     }
     case 'rejected':
-      return `by ${last.rejection!.by} ${minute(last.rejection!.at, zone)}: "${last.rejection!.reason}"`;
+      return `by ${last.rejection!.by} ${minute(last.rejection!.at, reader)}: "${last.rejection!.reason}"`;
     case 'failed':
     case 'canceled':
-      return last.remote?.reason ?? canceledBy(last, zone) ?? last.outcome?.message ?? last.outcome?.reason ?? '';
+      return last.remote?.reason ?? canceledBy(last, reader) ?? last.outcome?.message ?? last.outcome?.reason ?? '';
     case 'accepted':
     case 'running': {
       const since = last.remote?.at ?? last.outcome?.at ?? last.claim.at;
-      const held = isHeld(view) ? `; held ${span(now - Date.parse(since))}` : '';
-      const asked = last.cancellation ? `; asked to cancel ${minute(last.cancellation.at, zone)}` : '';
-      return `ref ${last.ref}, ${last.remote?.state ?? 'accepted'} since ${minute(since, zone)}${held}${asked}`;
+      const held = isHeld(view) ? `; held ${span(reader.now - Date.parse(since))}` : '';
+      const asked = last.cancellation ? `; asked to cancel ${minute(last.cancellation.at, reader)}` : '';
+      return `ref ${last.ref}, ${last.remote?.state ?? 'accepted'} since ${minute(since, reader)}${held}${asked}`;
     }
     case 'claimed':
     case 'sending':
-      return `by pid ${last.claim.owner.pid} on ${last.claim.owner.host} since ${clock(last.claim.at, zone)}`;
+      return `by pid ${last.claim.owner.pid} on ${last.claim.owner.host} since ${clock(last.claim.at, reader)}`;
     case 'ready':
       return last.settlement
         ? `${last.settlement.by} says that it was not accepted: ${last.settlement.evidence}`
@@ -177,17 +179,17 @@ function endOf(shown: Shown, view: StepView, last: Attempt, zone: string, now: n
       return 'made of what has changed since; still usable';
     default:
       if (!take) return '';
-      if (gate === 'waiting') return `waits for approval since ${minute(take.finished_at!, zone)}`;
-      return gate === 'approved' ? approval(shown, view.id, take, zone) : `made ${minute(take.finished_at!, zone)}`;
+      if (gate === 'waiting') return `waits for approval since ${minute(take.finished_at!, reader)}`;
+      return gate === 'approved' ? approval(shown, view.id, take, reader) : `made ${minute(take.finished_at!, reader)}`;
   }
 }
 
-const canceledBy = ({ cancellation, remote }: Attempt, zone: string): string | null =>
-  cancellation && remote?.state === 'canceled' ? `by ${cancellation.by} ${minute(cancellation.at, zone)}` : null;
+const canceledBy = ({ cancellation, remote }: Attempt, reader: Reader): string | null =>
+  cancellation && remote?.state === 'canceled' ? `by ${cancellation.by} ${minute(cancellation.at, reader)}` : null;
 
-function approval(shown: Shown, step: string, take: Attempt, zone: string): string {
+function approval(shown: Shown, step: string, take: Attempt, reader: Reader): string {
   const found = shown.approvals.findLast((one) => one.step === step && one.attempt_id === take.attempt_id);
-  return found ? `approved by ${found.by} ${minute(found.at, zone)}` : '';
+  return found ? `approved by ${found.by} ${minute(found.at, reader)}` : '';
 }
 
 /** `take 2 (take 1 rejected: "six fingers")`: what became of the ones before. */

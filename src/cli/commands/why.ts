@@ -40,7 +40,18 @@ function whyText(why: Why, zone: string): string {
   ];
   const facts = rows.flatMap(([name, value]) => (value === null ? [] : [`  ${name.padEnd(8)}  ${value}`]));
   const events = why.events.map(
-    (event) => `  ${when(event.at, zone)}  ${event.event}${event.step ? ` ${event.step}` : ''}, ${event.by}`,
+    (event) => `  ${when(event.at, zone)}  ${[event.event, ...stepsOf(event)].join(' ')}, ${event.by}${saidOf(event)}`,
   );
   return `${[`${why.episode_id}  ${why.status}`, ...facts, 'since then:', ...events].join('\n')}\n`;
+}
+
+type Event = Why['events'][number];
+
+const stepsOf = ({ step, steps }: Event): string[] =>
+  typeof step === 'string' ? [step] : ((steps as string[] | undefined) ?? []);
+
+/** What a person gave as the reason, or as how he knows. */
+function saidOf({ reason, evidence }: Event): string {
+  const said = reason ?? evidence;
+  return typeof said === 'string' ? `: ${said}` : '';
 }
