@@ -183,12 +183,7 @@ describe('a step without an upper bound', () => {
   const GUESS = `${NOBODY}, for its estimate of 0.40 USD is no upper bound`;
   test.concurrent.each<[string, Partial<Step>, object, string]>([
     ['no price at all', {}, { sheet: { capabilities: { estimate: 'none' } } }, NOBODY],
-    [
-      'only a usual price',
-      {},
-      { estimate: { amount: '0.40', unit: 'USD', basis: 'table' } },
-      GUESS,
-    ],
+    ['only a usual price', {}, { estimate: { amount: '0.40', unit: 'USD', basis: 'table' } }, GUESS],
     [
       'a price in another unit',
       estimate('3', 'credits'),
