@@ -43,8 +43,18 @@ export async function syncFile(disk: Disk, path: string): Promise<void> {
   }
 }
 
+/** Waits for all of them, whatever fails, and throws what failed first: none of them is left at work. */
+export async function together<T>(tasks: readonly Promise<T>[]): Promise<T[]> {
+  await Promise.allSettled(tasks);
+  return Promise.all(tasks);
+}
+
 /** Makes the names in a directory durable: creation, rename and removal are changes of the directory, not of the file. */
 export const syncDirectory = syncFile;
+
+export async function syncDirectories(disk: Disk, paths: readonly string[]): Promise<void> {
+  await together(paths.map((path) => syncDirectory(disk, path)));
+}
 
 /** `true` if it was not there before. The new name lasts only after `syncDirectory` of the parent. */
 export async function ensureDirectory(disk: Disk, path: string): Promise<boolean> {

@@ -26,6 +26,10 @@ export interface Ran {
   readonly json: Answer;
 }
 
+/** Not enumerable: a comparison that fails shows what was printed, and does not read a document that is none. */
+export const withJson = (ran: Omit<Ran, 'json'>, get: () => Answer): Ran =>
+  Object.defineProperty(ran, 'json', { get }) as Ran;
+
 export interface RunOptions {
   /** On top of the clean environment; `undefined` takes a variable away. */
   env?: Record<string, string | undefined>;
@@ -100,15 +104,8 @@ export function start(
   const done = new Promise<Ran>((resolve, reject) => {
     child.once('error', reject);
     child.once('close', (code, signal) => {
-      resolve({
-        code,
-        signal,
-        stdout,
-        stderr,
-        get json() {
-          return parse(stdout, `${args.join(' ')} exited ${code ?? signal}`, stderr);
-        },
-      });
+      const document = () => parse(stdout, `${args.join(' ')} exited ${code ?? signal}`, stderr);
+      resolve(withJson({ code, signal, stdout, stderr }, document));
     });
   });
   return { child, done };

@@ -2,11 +2,11 @@ import { createContext } from '../src/cli/context.ts';
 import { readGlobalOptions } from '../src/cli/global-options.ts';
 import { printable } from '../src/cli/printable.ts';
 import { runCommandLine } from '../src/cli/program.ts';
-import { errorDocument, errorText } from '../src/cli/render.ts';
+import { errorDocument, errorText, errorTexts } from '../src/cli/render.ts';
 import { createTalk } from '../src/cli/talk.ts';
 import type { Answer } from '../src/cli/verbs.ts';
 import { EpisodeError } from '../src/errors.ts';
-import type { Ran, RunOptions } from './rig.ts';
+import { type Ran, type RunOptions, withJson } from './rig.ts';
 
 export type LineOptions = Pick<RunOptions, 'env' | 'now' | 'cwd'>;
 
@@ -34,7 +34,7 @@ export async function runLine(
 
   const answer = ({ error = null, further = [], notes = [], document, text }: Answer): number => {
     for (const line of notes) talk.note(line);
-    for (const failure of [error, ...further]) if (failure) say(`${errorText(failure)}\n`);
+    for (const text of errorTexts([...(error ? [error] : []), ...further])) say(`${text}\n`);
     const whole = error ? { ...document, error: errorDocument(error) } : document;
     printed.stdout = printable(json ? `${JSON.stringify(whole, null, 2)}\n` : text);
     return error ? error.exit : 0;
@@ -59,12 +59,5 @@ export async function runLine(
     say(`${errorText(error)}\n`);
     if (json) printed.stdout = printable(`${JSON.stringify({ error: errorDocument(error) }, null, 2)}\n`);
   }
-  return {
-    code,
-    signal: null,
-    ...printed,
-    get json() {
-      return JSON.parse(printed.stdout);
-    },
-  };
+  return withJson({ code, signal: null, ...printed }, () => JSON.parse(printed.stdout));
 }

@@ -1,6 +1,6 @@
 import { writeSync } from 'node:fs';
 import { usage } from '../errors.ts';
-import type { Disk, Port } from '../port.ts';
+import type { Awaitable, Disk, Port } from '../port.ts';
 
 /**
  * For tests: makes one disk operation of this process go wrong, `EPISODE_FAULT=<what>:<when>:<n>`, counted from 1.
@@ -51,8 +51,8 @@ export function faultyDisk(disk: Disk, { what, when, at }: Fault, say: (line: st
   let count = 0;
   let fired = false;
 
-  const strikes = (moment: 'before' | 'after', operation: Operation, args: unknown[]): boolean => {
-    if (when !== moment || count !== at || fired) return false;
+  const strikes = (moment: 'before' | 'after', number: number, operation: Operation, args: unknown[]): boolean => {
+    if (when !== moment || number !== at || fired) return false;
     fired = true;
     say(`${what} ${when} ${operation} ${args.find((arg) => typeof arg === 'string') ?? ''}`);
     return true;
@@ -63,19 +63,23 @@ export function faultyDisk(disk: Disk, { what, when, at }: Fault, say: (line: st
     process.kill(process.pid, signal);
   };
 
-  const wrap = <A extends unknown[], R>(operation: Operation, perform: (...args: A) => R): ((...args: A) => R) => {
+  const wrap = <A extends unknown[], R>(
+    operation: Operation,
+    perform: (...args: A) => Awaitable<R>,
+  ): ((...args: A) => Awaitable<R>) => {
     if (!counted.includes(operation)) return perform;
-    return (...args) => {
+    return async (...args) => {
       count += 1;
-      if (strikes('before', operation, args)) {
+      const number = count;
+      if (strikes('before', number, operation, args)) {
         if (what === 'short') return perform(...halved(args));
         happen();
       }
       try {
-        return perform(...args);
+        return await perform(...args);
       } finally {
         // Also when it failed, as a `mkdir` of what is there: else a loop over all operations would end here.
-        if (strikes('after', operation, args)) happen();
+        if (strikes('after', number, operation, args)) happen();
       }
     };
   };

@@ -11,9 +11,14 @@ export function describeIssues(error: z.core.$ZodError, schema?: z.core.$ZodType
   return error.issues.flatMap(oneByOne).map((issue) => describe(issue, [], schema));
 }
 
+/** What a schema says that has no words of its own, until somebody sets zod a language. */
+const NO_WORDS = 'Invalid input';
+
 /** Several unknown names are one issue, and only the first would get its nearest one. */
 const oneByOne = (issue: z.core.$ZodIssue): z.core.$ZodIssue[] =>
-  issue.code === 'unrecognized_keys' ? issue.keys.map((key) => ({ ...issue, keys: [key] })) : [issue];
+  issue.code === 'unrecognized_keys'
+    ? issue.keys.map((key) => ({ ...issue, keys: [key], message: NO_WORDS }))
+    : [issue];
 
 function describe(issue: z.core.$ZodIssue, above: PropertyKey[], schema?: z.core.$ZodType): string {
   const path = [...above, ...issue.path];
@@ -22,7 +27,7 @@ function describe(issue: z.core.$ZodIssue, above: PropertyKey[], schema?: z.core
     if (nearest[0]) return describe(nearest[0], path, schema);
   }
   const where = path.map(String).join('.');
-  const said = issue.message === 'Invalid input' ? sentence(issue) : issue.message;
+  const said = issue.message === NO_WORDS ? sentence(issue) : issue.message;
   const meant = issue.code === 'unrecognized_keys' && schema ? nearestName(issue.keys[0]!, namesIn(schema)) : null;
   return `${where ? `${where}: ` : ''}${said}${meant ? ` (is "${meant}" meant?)` : ''}`;
 }

@@ -1,4 +1,6 @@
 import { describe, expect, test } from 'vitest';
+import * as z from 'zod/mini';
+import en from 'zod/v4/locales/en.js';
 import { Config, durationMs } from '../../src/model/config.ts';
 import { describeIssues } from '../../src/model/issues.ts';
 
@@ -87,6 +89,19 @@ describe('a configuration is refused', () => {
     [{ entirely_unlike: 1 }, ['Unrecognized key: "entirely_unlike"']],
   ])('%j', (more, faults) => {
     expect(faultsOf(more)).toEqual(faults);
+  });
+
+  test('whatever language somebody else in this process has set zod', () => {
+    const before = z.config().localeError;
+    try {
+      z.config({ localeError: en().localeError });
+      expect(faultsOf({ shwo: 'a', currencie: 'b' })).toEqual([
+        'Unrecognized key: "shwo" (is "show" meant?)',
+        'Unrecognized key: "currencie" (is "currency" meant?)',
+      ]);
+    } finally {
+      z.config({ localeError: before });
+    }
   });
 
   test('without what it must say', () => {

@@ -25,13 +25,13 @@ export const PLANTED_BUGS: Record<string, Patch[]> = {
     { file: 'durable.ts', find: 'stat.size !== bytes.length', replace: 'false' },
   ],
   'the staging directory is not fsynced before the commit': [
-    { file: COMMIT, find: '    await syncDirectory(disk, `${root}/${STAGING}`);\n    return', replace: '    return' },
+    { file: COMMIT, find: '[...parents, `${root}/${STAGING}`]', replace: '[...parents]' },
   ],
   'the parent of a new directory is not fsynced': [
     {
       file: COMMIT,
-      find: '      await syncDirectory(disk, parent);\n',
-      replace: '',
+      find: '[...parents, `${root}/${STAGING}`]',
+      replace: '[`${root}/${STAGING}`]',
     },
   ],
   'a commit is not fsynced before it is acknowledged': [
@@ -42,7 +42,7 @@ export const PLANTED_BUGS: Record<string, Patch[]> = {
     },
   ],
   'a head is not fsynced before it is built upon': [
-    { file: STORE, find: '    await syncDirectory(port.disk, `${root}/${COMMITS}`);\n', replace: '' },
+    { file: STORE, find: ', syncDirectory(port.disk, `${root}/${COMMITS}`)]', replace: ']' },
     { file: STORE, find: '    await syncWherePossible(port, `${root}/${COMMITS}`);\n', replace: '' },
   ],
   'a reader answers what was not fsynced': [

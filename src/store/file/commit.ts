@@ -3,7 +3,9 @@ import {
   ensureDirectory,
   listIfThere,
   readIfThere,
+  syncDirectories,
   syncDirectory,
+  together,
   unlinkIfThere,
   writeNew,
 } from '../../durable.ts';
@@ -71,29 +73,27 @@ async function stage(
 ): Promise<{ commit: Commit; file: string; files: string[] }> {
   const { disk } = port;
   const number = head.number + 1;
-  const files: string[] = [];
-  const put = async (bytes: Buffer): Promise<string> => {
+  const staged = new Map<string, Buffer>();
+  const put = (bytes: Buffer): string => {
     const file = stagedPath(number, port.random(8));
-    files.push(file);
-    await writeNew(disk, `${root}/${file}`, bytes);
+    staged.set(file, bytes);
     return file;
   };
+  const changes = [...written].map(([target, bytes]): Change => {
+    const file = bytes && put(bytes).slice(STAGING.length + 1);
+    return { target, staged: file, sha256: bytes && sha256(bytes) };
+  });
+  const at = new Date(port.now()).toISOString();
+  const commit: Commit = { format: 1, number, tx: port.random(16), at, prev: head.tx, changes };
+  const file = put(Buffer.from(format(commit)));
+  const files = [...staged.keys()];
   try {
-    const changes: Change[] = [];
-    for (const [target, bytes] of written) {
-      const file = bytes === null ? null : await put(bytes);
-      changes.push({ target, staged: file?.slice(STAGING.length + 1) ?? null, sha256: bytes && sha256(bytes) });
-    }
-    const at = new Date(port.now()).toISOString();
-    const commit: Commit = { format: 1, number, tx: port.random(16), at, prev: head.tx, changes };
-    const file = await put(Buffer.from(format(commit)));
+    await together([...staged].map(([name, bytes]) => writeNew(disk, `${root}/${name}`, bytes)));
     // Before the commit, so that whoever finds it can rely on the directories it needs.
     const directories = new Set(changes.map(({ target }) => directoryOf(target)));
     for (const directory of directories) await directoryInPlace(disk, root, directory);
-    for (const parent of new Set([...directories].map((directory) => parentOf(root, directory)))) {
-      await syncDirectory(disk, parent);
-    }
-    await syncDirectory(disk, `${root}/${STAGING}`);
+    const parents = new Set([...directories].map((directory) => parentOf(root, directory)));
+    await syncDirectories(disk, [...parents, `${root}/${STAGING}`]);
     return { commit, file, files };
   } catch (error) {
     await discard(
@@ -131,7 +131,10 @@ export async function rollForward(disk: Disk, root: string, commit: Commit): Pro
     if (!(await place(disk, root, change))) return change.target;
   }
   // Also when all was in place: whoever placed it may have died before this.
-  for (const directory of [...directories, STAGING]) await syncDirectory(disk, `${root}/${directory}`);
+  await syncDirectories(
+    disk,
+    [...directories, STAGING].map((directory) => `${root}/${directory}`),
+  );
   return null;
 }
 

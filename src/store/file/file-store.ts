@@ -1,4 +1,4 @@
-import { statIn, syncDirectory, syncFile } from '../../durable.ts';
+import { statIn, syncDirectory, syncFile, together } from '../../durable.ts';
 import {
   afterTheLink,
   asEpisodeError,
@@ -128,8 +128,7 @@ async function headInPlace(port: Port, root: string): Promise<Commit | null> {
   const head = await presentHead(port, root);
   const file = commitPath(head.number);
   try {
-    await syncFile(port.disk, `${root}/${file}`);
-    await syncDirectory(port.disk, `${root}/${COMMITS}`);
+    await together([syncFile(port.disk, `${root}/${file}`), syncDirectory(port.disk, `${root}/${COMMITS}`)]);
     const torn = await rollForward(port.disk, root, head);
     if (torn === null) return head;
     if (await isStill(port, root, head)) throw await whyTorn(port, root, head, torn);

@@ -2,7 +2,10 @@ import * as fs from 'node:fs';
 import { isErrno } from '../../errors.ts';
 import type { Disk, FileStat } from '../../port.ts';
 
-/** The real disk, synchronous: a short command spends half the time of the asynchronous calls. */
+/**
+ * The real disk, synchronous: a short command spends half the time of the asynchronous calls. Only `fsync` is one, because
+ * it waits for the disk and not for us: of several at once a journal makes one.
+ */
 export function createNodeDisk(): Disk {
   return {
     readFile: (path) => fs.readFileSync(path),
@@ -13,7 +16,7 @@ export function createNodeDisk(): Disk {
     },
     open: (path, how) => fs.openSync(path, how === 'create' ? 'wx' : 'r', 0o600),
     write: (file, bytes) => fs.writeSync(file, bytes),
-    fsync: (file) => fs.fsyncSync(file),
+    fsync: (file) => new Promise((resolve, reject) => fs.fsync(file, (error) => (error ? reject(error) : resolve()))),
     close: (file) => fs.closeSync(file),
     rename: (from, to) => fs.renameSync(from, to),
     link: (from, to) => fs.linkSync(from, to),
