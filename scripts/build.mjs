@@ -1,4 +1,5 @@
-// Builds the shipped program: one bundled file, and a starter with its code cache. `build.mjs DIR` puts it elsewhere.
+// Builds the shipped program: main.js with every verb, scheduled.js with what a scheduler starts, and a starter with their
+// code caches. `build.mjs DIR` puts it elsewhere.
 import { execFileSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
@@ -15,10 +16,16 @@ const { version } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8'))
 // own, brings the network with it.
 const LATE = [
   { importer: join(root, 'node_modules/commander'), builtin: 'node:child_process', functions: ['spawn'] },
+  {
+    importer: join(root, 'src'),
+    builtin: 'node:crypto',
+    functions: ['createHash', 'createHmac', 'randomBytes'],
+  },
   { importer: join(root, 'src'), builtin: 'node:os', functions: ['homedir', 'hostname', 'tmpdir', 'userInfo'] },
 ];
 // Libraries that only some verbs need are files of their own beside the program: every start reads all of main.js.
 const SELDOM = ['execa', 'croner', 'cli-table3', '@humanwhocodes/momoa', '@date-fns/tz', 'date-fns/format'];
+const PROGRAM = 'src/cli/main.ts';
 const seldomFile = (name) => `library-${name.replace(/\W+/g, '-').replace(/^-/, '')}.js`;
 
 const lean = {
@@ -44,7 +51,7 @@ const lean = {
     }));
     // proper-lockfile's default file system, which is replaced by our own.
     builder.onResolve({ filter: /^graceful-fs$/ }, () => ({ path: 'node:fs', external: true }));
-    if (builder.initialOptions.outfile.endsWith('main.js')) {
+    if (builder.initialOptions.entryPoints.includes(PROGRAM)) {
       builder.onResolve({ filter: /^[@\w]/ }, ({ path }) =>
         SELDOM.includes(path) ? { path: `./${seldomFile(path)}`, external: true } : undefined,
       );
@@ -72,17 +79,35 @@ const options = {
 };
 
 rmSync(dist, { recursive: true, force: true });
-const { metafile } = await build({
+const program = {
   ...options,
   metafile: true,
-  entryPoints: ['src/cli/main.ts'],
-  outfile: join(dist, 'main.js'),
+  entryPoints: [PROGRAM],
   define: { __VERSION__: JSON.stringify(version), 'import.meta.url': '__import_meta_url' },
   banner: {
     js: `(function (exports, require, module, __filename, __dirname) {
 const __import_meta_url = require('node:url').pathToFileURL(__filename).href;`,
   },
   footer: { js: '})' },
+};
+// The starter takes this one for `allocate` and the help alone, so nothing of it is ever reached.
+const scheduledOnly = {
+  name: 'scheduled-only',
+  setup(builder) {
+    builder.onResolve({ filter: /^\.\/(commands\/.*|spending\.ts)$/ }, ({ path }) =>
+      path === './commands/allocate.ts' ? undefined : { path, namespace: 'not-here' },
+    );
+    builder.onLoad({ filter: /.*/, namespace: 'not-here' }, ({ path }) => ({
+      contents: `throw new Error(${JSON.stringify(`${path} is in main.js`)})`,
+    }));
+  },
+};
+const { metafile } = await build({ ...program, outfile: join(dist, 'main.js') });
+await build({
+  ...program,
+  outfile: join(dist, 'scheduled.js'),
+  plugins: [scheduledOnly, lean],
+  minifyIdentifiers: true,
 });
 // One value taken from `z.core` or from the index of zod brings fifty languages into every start.
 const foreign = Object.values(metafile.outputs)
@@ -92,19 +117,20 @@ if (foreign.length > 0) throw new Error(`main.js must not hold ${foreign[0][0]}:
 for (const name of SELDOM) {
   await build({ ...options, entryPoints: [name], outfile: join(dist, seldomFile(name)), minifyIdentifiers: true });
 }
-const digest = createHash('sha256')
-  .update(readFileSync(join(dist, 'main.js')))
-  .digest('hex')
-  .slice(0, 12);
+const digest = (file) =>
+  createHash('sha256')
+    .update(readFileSync(join(dist, file)))
+    .digest('hex')
+    .slice(0, 12);
 await build({
   ...options,
   entryPoints: ['src/cli/start.ts'],
   outfile: join(dist, 'episode.js'),
-  define: { __BUILD__: JSON.stringify(digest) },
+  define: { __BUILD__: JSON.stringify({ main: digest('main.js'), scheduled: digest('scheduled.js') }) },
 });
 
 // The first start writes the cache. What is in it need not be compiled at a start, so it is made of the starts that count:
-// those of a scheduler, and the help.
+// those of a scheduler and the help, and of the verbs of people the ones that only look.
 const show = mkdtempSync(join(tmpdir(), 'episode-build-'));
 try {
   const grow = join(show, 'grow.cjs');
@@ -115,7 +141,8 @@ const { readdirSync, writeFileSync } = require('node:fs');
 vm.Script = class extends vm.Script {
   constructor(...given) {
     super(...given);
-    const cache = readdirSync(__DIST__).find((name) => name.endsWith('.cache'));
+    const program = require('node:path').basename(given[1].filename, '.js');
+    const cache = readdirSync(__DIST__).find((name) => name.startsWith(program + '-') && name.endsWith('.cache'));
     if (cache) process.once('exit', () => writeFileSync(__DIST__ + '/' + cache, this.createCachedData()));
   }
 };`.replaceAll('__DIST__', JSON.stringify(dist)),
@@ -128,9 +155,11 @@ vm.Script = class extends vm.Script {
   );
   episode('init', '--time-zone', 'UTC');
   for (const file of readdirSync(dist)) if (file.endsWith('.cache')) rmSync(join(dist, file));
-  episode('allocate', '--key', 'build');
+  const id = episode('allocate', '--key', 'build').toString().trim();
   episode('allocate', '--key', 'build');
   episode('--help');
+  episode('list');
+  episode('show', id);
 } finally {
   rmSync(show, { recursive: true, force: true });
 }

@@ -1,5 +1,5 @@
 import * as z from 'zod/mini';
-import { ensureDirectory, namesIn, statIn, syncDirectory, writeNew } from './durable.ts';
+import { ensureDirectory, namesIn, statIn, sync, writeNew } from './durable.ts';
 import { artifactChanged, asEpisodeError, type EpisodeError, recordDamaged, strayFound } from './errors.ts';
 import { UNRECORDED } from './integrity.ts';
 import { readBytes, readRecord } from './json/record.ts';
@@ -107,13 +107,13 @@ export async function prepareDirectory(port: Port, root: string, stamp: Stamped)
   const directory = `${root}/${artifactsPath(stamp.episode_id)}`;
   try {
     if (await isStamped(port, root, stamp)) return;
-    if (await ensureDirectory(disk, `${root}/episodes`)) await syncDirectory(disk, root);
+    if (await ensureDirectory(disk, `${root}/episodes`)) await sync(disk, root);
     await ensureOwn(port, root, artifactsPath(stamp.episode_id));
-    await syncDirectory(disk, `${root}/episodes`);
+    await sync(disk, `${root}/episodes`);
     const temporary = `${directory}/.stamp-${port.random(8)}`;
     await writeNew(disk, temporary, Buffer.from(format({ format: 1, ...stamp })));
     await disk.rename(temporary, `${root}/${file}`);
-    await syncDirectory(disk, directory);
+    await sync(disk, directory);
   } catch (error) {
     throw asEpisodeError(error, file);
   }

@@ -1,24 +1,38 @@
 import { asEpisodeError, isErrno } from './errors.ts';
-import type { Disk, FileStat } from './port.ts';
+import type { Disk, FileHandle, FileStat } from './port.ts';
 
 /** The building blocks of a durable change. Each resolves only when a power loss can no longer undo it. */
 
-/** Creates `path` exclusively with exactly these bytes. A name in a directory lasts only after `syncDirectory` of it. */
-export async function writeNew(disk: Disk, path: string, bytes: Uint8Array): Promise<void> {
-  const file = await disk.open(path, 'create');
+/** Creates `path` exclusively with exactly these bytes. A name in a directory lasts only after `sync` of it. */
+export const writeNew = (disk: Disk, path: string, bytes: Uint8Array): Promise<void> =>
+  writeAllNew(disk, new Map([[path, bytes]]));
+
+/** The same for several files, path by path; of an error some may be there. */
+export async function writeAllNew(disk: Disk, contents: ReadonlyMap<string, Uint8Array>): Promise<void> {
+  const files: FileHandle[] = [];
   try {
-    // A write may take less than it was given without an error (POSIX write(2)); a full disk often shows that way first.
-    for (let written = 0; written < bytes.length; ) {
-      const count = await disk.write(file, bytes.subarray(written));
-      if (count === 0) throw Object.assign(new Error('short write'), { code: 'EIO' });
-      written += count;
+    for (const [path, bytes] of contents) {
+      const file = await disk.open(path, 'create');
+      files.push(file);
+      await writeWhole(disk, file, bytes);
     }
-    await disk.fsync(file);
+    await disk.fsync(...files);
   } finally {
-    await disk.close(file);
+    for (const file of files) await disk.close(file);
   }
-  const stat = await disk.lstat(path);
-  if (stat && stat.size !== bytes.length) throw Object.assign(new Error('short write'), { code: 'EIO' });
+  for (const [path, bytes] of contents) {
+    const stat = await disk.lstat(path);
+    if (stat && stat.size !== bytes.length) throw Object.assign(new Error('short write'), { code: 'EIO' });
+  }
+}
+
+/** A write may take less than it was given without an error (POSIX write(2)); a full disk often shows that way first. */
+async function writeWhole(disk: Disk, file: FileHandle, bytes: Uint8Array): Promise<void> {
+  for (let written = 0; written < bytes.length; ) {
+    const count = await disk.write(file, bytes.subarray(written));
+    if (count === 0) throw Object.assign(new Error('short write'), { code: 'EIO' });
+    written += count;
+  }
 }
 
 /**
@@ -34,29 +48,18 @@ export async function writeNewWhole(disk: Disk, path: string, temporary: string,
   }
 }
 
-export async function syncFile(disk: Disk, path: string): Promise<void> {
-  const file = await disk.open(path, 'read');
+/** Makes what was written to these files durable, and the names in these directories. */
+export async function sync(disk: Disk, ...paths: readonly string[]): Promise<void> {
+  const files: FileHandle[] = [];
   try {
-    await disk.fsync(file);
+    for (const path of paths) files.push(await disk.open(path, 'read'));
+    await disk.fsync(...files);
   } finally {
-    await disk.close(file);
+    for (const file of files) await disk.close(file);
   }
 }
 
-/** Waits for all of them, whatever fails, and throws what failed first: none of them is left at work. */
-export async function together<T>(tasks: readonly Promise<T>[]): Promise<T[]> {
-  await Promise.allSettled(tasks);
-  return Promise.all(tasks);
-}
-
-/** Makes the names in a directory durable: creation, rename and removal are changes of the directory, not of the file. */
-export const syncDirectory = syncFile;
-
-export async function syncDirectories(disk: Disk, paths: readonly string[]): Promise<void> {
-  await together(paths.map((path) => syncDirectory(disk, path)));
-}
-
-/** `true` if it was not there before. The new name lasts only after `syncDirectory` of the parent. */
+/** `true` if it was not there before. The new name lasts only after `sync` of the parent. */
 export async function ensureDirectory(disk: Disk, path: string): Promise<boolean> {
   try {
     await disk.mkdir(path);

@@ -1,6 +1,6 @@
 import * as z from 'zod/mini';
 import { loadConfig } from './config.ts';
-import { statIn, syncDirectory, writeNew, writeNewWhole } from './durable.ts';
+import { statIn, sync, writeNew, writeNewWhole } from './durable.ts';
 import { asEpisodeError, EpisodeError, isErrno, pipelineLost, usage } from './errors.ts';
 import { format } from './json/strict-json.ts';
 import { Config } from './model/config.ts';
@@ -75,7 +75,7 @@ async function writePipeline(
 async function writeUnlessThere({ disk, random }: Port, root: string, name: string, content: object): Promise<boolean> {
   try {
     await writeNewWhole(disk, `${root}/${name}`, `${root}/.episode-${random(4)}`, Buffer.from(format(content)));
-    await syncDirectory(disk, root);
+    await sync(disk, root);
     return true;
   } catch (error) {
     if (isErrno(error, 'EEXIST')) return false;

@@ -33,8 +33,11 @@ export interface Disk {
   open(path: string, how: 'create' | 'read'): Awaitable<FileHandle>;
   /** Appends; may write less than asked and says how much. */
   write(file: FileHandle, bytes: Uint8Array): Awaitable<number>;
-  /** What was written to this file, or the names in this directory, survive a power loss after this returns. */
-  fsync(file: FileHandle): Awaitable<void>;
+  /**
+   * What was written to these files, or the names in these directories, survive a power loss after this returns. Several at
+   * once, in no order: a journal makes one write of them. It returns when none of them is left at work.
+   */
+  fsync(...files: readonly FileHandle[]): Awaitable<void>;
   close(file: FileHandle): Awaitable<void>;
   rename(from: string, to: string): Awaitable<void>;
   /** Hard link; EEXIST when `to` exists: the one atomic "only if nobody else did". */

@@ -1,6 +1,6 @@
 import { writeSync } from 'node:fs';
 import { usage } from '../errors.ts';
-import type { Awaitable, Disk, Port } from '../port.ts';
+import type { Awaitable, Disk, FileHandle, Port } from '../port.ts';
 
 /**
  * For tests: makes one disk operation of this process go wrong, `EPISODE_FAULT=<what>:<when>:<n>`, counted from 1.
@@ -90,7 +90,7 @@ export function faultyDisk(disk: Disk, { what, when, at }: Fault, say: (line: st
     lstat: wrap('lstat', disk.lstat),
     open: wrap('open', disk.open),
     write: wrap('write', disk.write),
-    fsync: wrap('fsync', disk.fsync),
+    fsync: wrap('fsync', (...files: FileHandle[]) => disk.fsync(...files)),
     close: wrap('close', disk.close),
     rename: wrap('rename', disk.rename),
     link: wrap('link', disk.link),

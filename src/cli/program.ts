@@ -1,5 +1,6 @@
 import { Command, CommanderError, type Option, Option as OptionOf } from 'commander';
 import { EpisodeError, usage } from '../errors.ts';
+import { calledVerb } from './called-verb.ts';
 import { columns } from './streams.ts';
 import { type Group, VERBS, type Verb } from './verbs.ts';
 
@@ -111,10 +112,6 @@ async function explain(program: Command, topic: string | undefined): Promise<Inf
 }
 
 const sentence = (summary: string): string => `${summary[0]!.toUpperCase()}${summary.slice(1)}.`;
-
-/** The first word that is not an option or the value of one of the options that may stand before the verb. */
-const calledVerb = (argv: readonly string[]): string | undefined =>
-  argv.find((word, index) => !word.startsWith('-') && !['--root', '--now'].includes(argv[index - 1] ?? ''));
 
 /**
  * `--key $KEY --json` with an empty variable would make an episode of the key "--json". A value that really begins with

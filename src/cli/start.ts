@@ -1,16 +1,19 @@
 import * as fs from 'node:fs';
 import { join } from 'node:path';
 import { Script } from 'node:vm';
+import { calledVerb } from './called-verb.ts';
 
 /**
  * Starts the bundled program with V8's code cache beside it: reading compiled code takes a third of the time of compiling
- * it, and cron starts this every few minutes. The cache belongs to exactly this build, Node and processor; one that does
- * not fit is made again, and only in a directory that is ours alone to write.
+ * it, and cron starts this every few minutes. What cron starts lies in a bundle of its own, without the verbs of people:
+ * every byte of a program is read at every start. The cache belongs to exactly this build, Node and processor; one that
+ * does not fit is made again, and only in a directory that is ours alone to write.
  */
-declare const __BUILD__: string;
+declare const __BUILD__: Record<'main' | 'scheduled', string>;
 
-const main = join(__dirname, 'main.js');
-const cache = join(__dirname, `main-${__BUILD__}-${process.version}-${process.arch}.cache`);
+const program = ['allocate', undefined].includes(calledVerb(process.argv.slice(2))) ? 'scheduled' : 'main';
+const main = join(__dirname, `${program}.js`);
+const cache = join(__dirname, `${program}-${__BUILD__[program]}-${process.version}-${process.arch}.cache`);
 
 function readCache(): Buffer | undefined {
   try {
@@ -50,5 +53,5 @@ const run = script.runInThisContext() as (
   file: string,
   directory: string,
 ) => void;
-// What this may require, main.js may: both lie in one directory.
+// What this may require, the program may: both lie in one directory.
 run({}, require, {}, main, __dirname);

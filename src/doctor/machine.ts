@@ -1,5 +1,5 @@
 import { CLOCK_TOLERANCE_MS } from '../allocate.ts';
-import { discard, statIn, syncDirectory, writeNew } from '../durable.ts';
+import { discard, statIn, sync, writeNew } from '../durable.ts';
 import { EpisodeError, isErrno } from '../errors.ts';
 import { type Diagnosis, fromError, hint, ok, type Patient, wrong } from './diagnosis.ts';
 
@@ -85,7 +85,7 @@ async function probeLinks({ port, root }: Patient): Promise<Diagnosis> {
   try {
     await writeNew(port.disk, one, Buffer.from('x'));
     await port.disk.link(one, two);
-    await syncDirectory(port.disk, `${root}/state/staging`);
+    await sync(port.disk, `${root}/state/staging`);
     return ok('disk', 'can be written, with hard links');
   } catch (error) {
     if (!isErrno(error)) throw error;

@@ -1,5 +1,5 @@
 import { ensureOwn, prepareDirectory } from '../artifacts.ts';
-import { listIfThere, syncDirectory, syncFile, unlinkIfThere } from '../durable.ts';
+import { listIfThere, sync, unlinkIfThere } from '../durable.ts';
 import { asEpisodeError, EpisodeError, isErrno } from '../errors.ts';
 import type { Attempt, OutputFile } from '../model/episode.ts';
 import type { Kind } from '../model/plan.ts';
@@ -69,7 +69,7 @@ export async function placeTake(
     const hashed = await media.hash(provided.path);
     if (provided.sha256 !== undefined && provided.sha256 !== hashed.sha256)
       throw otherHash(attempt.provider, provided.path);
-    await syncFile(disk, provided.path);
+    await sync(disk, provided.path);
     const role = provided.role ?? place.role;
     checked.push({
       from: provided.path,
@@ -83,11 +83,10 @@ export async function placeTake(
   const directory = `episodes/${episodeId}/${step}`;
   try {
     await ensureOwn(port, root, directory);
-    await syncDirectory(disk, `${root}/episodes/${episodeId}`);
+    await sync(disk, `${root}/episodes/${episodeId}`);
     const take = await newTake(disk, root, `${directory}/take-${attempt.number}`, port.random(4));
     for (const { from, name } of checked) await disk.rename(from, `${root}/${take}/${name}`);
-    await syncDirectory(disk, `${root}/${take}`);
-    await syncDirectory(disk, `${root}/${directory}`);
+    await sync(disk, `${root}/${take}`, `${root}/${directory}`);
     return checked.map(({ name, file }) => ({ path: `${take}/${name}`, ...file }));
   } catch (error) {
     throw asEpisodeError(error, directory);

@@ -18,7 +18,7 @@ const STORE = 'store/file/file-store.ts';
  */
 export const PLANTED_BUGS: Record<string, Patch[]> = {
   'staged files are not fsynced': [
-    { file: 'durable.ts', find: '    }\n    await disk.fsync(file);', replace: '    }' },
+    { file: 'durable.ts', find: 'bytes);\n    }\n    await disk.fsync(...files);', replace: 'bytes);\n    }' },
   ],
   'a short write goes unnoticed': [
     { file: 'durable.ts', find: 'written += count', replace: 'written += bytes.length' },
@@ -37,12 +37,12 @@ export const PLANTED_BUGS: Record<string, Patch[]> = {
   'a commit is not fsynced before it is acknowledged': [
     {
       file: COMMIT,
-      find: "    await syncDirectory(port.disk, `${root}/${COMMITS}`);\n  } catch (error) {\n    throw asEpisodeError(error, file, 'maybe');",
+      find: "    await sync(port.disk, `${root}/${COMMITS}`);\n  } catch (error) {\n    throw asEpisodeError(error, file, 'maybe');",
       replace: "  } catch (error) {\n    throw asEpisodeError(error, file, 'maybe');",
     },
   ],
   'a head is not fsynced before it is built upon': [
-    { file: STORE, find: ', syncDirectory(port.disk, `${root}/${COMMITS}`)]', replace: ']' },
+    { file: STORE, find: '`${root}/${file}`, `${root}/${COMMITS}`)', replace: '`${root}/${file}`)' },
     { file: STORE, find: '    await syncWherePossible(port, `${root}/${COMMITS}`);\n', replace: '' },
   ],
   'a reader answers what was not fsynced': [

@@ -78,8 +78,13 @@ function createDisk({ disk, random }: Surroundings, schedule: Schedule): Disk {
         (twist) => disk.write(file, twist ? bytes.subarray(0, bytes.length >> 1) : bytes),
         { canBeShort: true },
       ),
-    fsync: (file) =>
-      schedule(`fsync ${file}`, READING, () => disk.fsync(file), { onError: () => disk.failFsync(file) }),
+    async fsync(...files) {
+      const syncs = files.map((file) =>
+        schedule(`fsync ${file}`, READING, () => disk.fsync(file), { onError: () => disk.failFsync(file) }),
+      );
+      await Promise.allSettled(syncs);
+      await Promise.all(syncs);
+    },
     close: (file) => schedule(`close ${file}`, READING, () => disk.close(file)),
     rename: (from, to) => schedule(`rename ${from} ${to}`, WRITING, () => disk.rename(from, to)),
     link: (from, to) => schedule(`link ${from} ${to}`, WRITING, () => disk.link(from, to)),

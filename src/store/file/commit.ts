@@ -1,14 +1,4 @@
-import {
-  discard,
-  ensureDirectory,
-  listIfThere,
-  readIfThere,
-  syncDirectories,
-  syncDirectory,
-  together,
-  unlinkIfThere,
-  writeNew,
-} from '../../durable.ts';
+import { discard, ensureDirectory, listIfThere, readIfThere, sync, unlinkIfThere, writeAllNew } from '../../durable.ts';
 import { asEpisodeError, diskError, EpisodeError, isErrno, ledgerDamaged } from '../../errors.ts';
 import { sha256 } from '../../fingerprint.ts';
 import { readBytes } from '../../json/record.ts';
@@ -43,15 +33,12 @@ export async function publish(
   } catch (error) {
     // EEXIST: the number is taken. ENOENT: our staging was tidied away by a newer commit. Both mean it did not happen.
     if (!isErrno(error, 'EEXIST', 'ENOENT')) throw diskError(error, file, 'maybe');
-    await discard(
-      port.disk,
-      staged.files.map((file) => `${root}/${file}`),
-    );
+    await discard(port.disk, staged.files);
     return 'lost';
   }
   try {
     if ((await readCommit(port, root, head.number))?.tx !== head.tx) return 'in doubt';
-    await syncDirectory(port.disk, `${root}/${COMMITS}`);
+    await sync(port.disk, `${root}/${COMMITS}`);
   } catch (error) {
     throw asEpisodeError(error, file, 'maybe');
   }
@@ -70,13 +57,13 @@ async function stage(
   root: string,
   head: Pick<Commit, 'number'> & { tx: string | null },
   written: ReadonlyMap<string, Buffer | null>,
-): Promise<{ commit: Commit; file: string; files: string[] }> {
+): Promise<{ commit: Commit; file: string /** Absolute. */; files: string[] }> {
   const { disk } = port;
   const number = head.number + 1;
   const staged = new Map<string, Buffer>();
   const put = (bytes: Buffer): string => {
     const file = stagedPath(number, port.random(8));
-    staged.set(file, bytes);
+    staged.set(`${root}/${file}`, bytes);
     return file;
   };
   const changes = [...written].map(([target, bytes]): Change => {
@@ -88,18 +75,15 @@ async function stage(
   const file = put(Buffer.from(format(commit)));
   const files = [...staged.keys()];
   try {
-    await together([...staged].map(([name, bytes]) => writeNew(disk, `${root}/${name}`, bytes)));
+    await writeAllNew(disk, staged);
     // Before the commit, so that whoever finds it can rely on the directories it needs.
     const directories = new Set(changes.map(({ target }) => directoryOf(target)));
     for (const directory of directories) await directoryInPlace(disk, root, directory);
     const parents = new Set([...directories].map((directory) => parentOf(root, directory)));
-    await syncDirectories(disk, [...parents, `${root}/${STAGING}`]);
+    await sync(disk, ...parents, `${root}/${STAGING}`);
     return { commit, file, files };
   } catch (error) {
-    await discard(
-      disk,
-      files.map((file) => `${root}/${file}`),
-    );
+    await discard(disk, files);
     throw asEpisodeError(error, STAGING);
   }
 }
@@ -125,16 +109,13 @@ export async function rollForward(disk: Disk, root: string, commit: Commit): Pro
   for (const change of commit.changes) {
     const directory = directoryOf(change.target);
     if (!directories.has(directory) && (await directoryInPlace(disk, root, directory))) {
-      await syncDirectory(disk, parentOf(root, directory));
+      await sync(disk, parentOf(root, directory));
     }
     directories.add(directory);
     if (!(await place(disk, root, change))) return change.target;
   }
   // Also when all was in place: whoever placed it may have died before this.
-  await syncDirectories(
-    disk,
-    [...directories, STAGING].map((directory) => `${root}/${directory}`),
-  );
+  await sync(disk, ...[...directories, STAGING].map((directory) => `${root}/${directory}`));
   return null;
 }
 
@@ -195,8 +176,7 @@ export async function initialiseFileStore(port: Port, root: string, ledger: Ledg
       await directoryInPlace(disk, root, directory);
     }
     // Each name made above lasts only after its own directory is synced: a power loss could keep commits/ and lose staging/.
-    await syncDirectory(disk, root);
-    await syncDirectory(disk, `${root}/state`);
+    await sync(disk, root, `${root}/state`);
     staged = await stage(port, root, { number: -1, tx: null }, new Map([['state/ledger.json', encode(ledger)]]));
   } catch (error) {
     throw asEpisodeError(error, 'state');
@@ -205,14 +185,11 @@ export async function initialiseFileStore(port: Port, root: string, ledger: Ledg
     await disk.link(`${root}/${staged.file}`, `${root}/${commitPath(0)}`);
   } catch (error) {
     if (!isErrno(error, 'EEXIST', 'ENOENT')) throw diskError(error, commitPath(0), 'maybe');
-    await discard(
-      disk,
-      staged.files.map((file) => `${root}/${file}`),
-    );
+    await discard(disk, staged.files);
     throw alreadyInitialised(root);
   }
   try {
-    await syncDirectory(disk, `${root}/${COMMITS}`);
+    await sync(disk, `${root}/${COMMITS}`);
     // Number 0 of a ledger that has grown is long tidied, so its name was free for a late `init`: that one is void.
     const head = await findHead(port, root);
     if (head?.number === 0 && head.tx === staged.commit.tx) await rollForward(disk, root, staged.commit);

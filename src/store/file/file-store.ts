@@ -1,4 +1,4 @@
-import { statIn, syncDirectory, syncFile, together } from '../../durable.ts';
+import { statIn, sync } from '../../durable.ts';
 import {
   afterTheLink,
   asEpisodeError,
@@ -63,7 +63,7 @@ async function refuseToLeave({ disk }: Port, root: string): Promise<void> {
   if (commits.type !== 'directory') throw ledgerDamaged(COMMITS, `it is a ${commits.type} and must be a directory`);
   try {
     // Empty, it is in no backup that keeps only files.
-    if (await directoryInPlace(disk, root, STAGING)) await syncDirectory(disk, `${root}/state`);
+    if (await directoryInPlace(disk, root, STAGING)) await sync(disk, `${root}/state`);
   } catch (error) {
     throw asEpisodeError(error, STAGING);
   }
@@ -128,7 +128,7 @@ async function headInPlace(port: Port, root: string): Promise<Commit | null> {
   const head = await presentHead(port, root);
   const file = commitPath(head.number);
   try {
-    await together([syncFile(port.disk, `${root}/${file}`), syncDirectory(port.disk, `${root}/${COMMITS}`)]);
+    await sync(port.disk, `${root}/${file}`, `${root}/${COMMITS}`);
     const torn = await rollForward(port.disk, root, head);
     if (torn === null) return head;
     if (await isStill(port, root, head)) throw await whyTorn(port, root, head, torn);
@@ -181,7 +181,7 @@ async function look<T>(
 /** What a reader answers must not be undone by a power loss; on a read-only file system nothing can be undone. */
 async function syncWherePossible(port: Port, directory: string): Promise<void> {
   try {
-    await syncDirectory(port.disk, directory);
+    await sync(port.disk, directory);
   } catch (error) {
     if (isErrno(error, 'EIO')) throw diskError(error, COMMITS);
     if (!isErrno(error)) throw error;

@@ -1,10 +1,10 @@
 import * as fs from 'node:fs';
 import { isErrno } from '../../errors.ts';
-import type { Disk, FileStat } from '../../port.ts';
+import type { Disk, FileHandle, FileStat } from '../../port.ts';
 
 /**
- * The real disk, synchronous: a short command spends half the time of the asynchronous calls. Only `fsync` is one, because
- * it waits for the disk and not for us: of several at once a journal makes one.
+ * The real disk, synchronous: a short command spends half the time of the asynchronous calls. Only an `fsync` of several
+ * files is one, because it waits for the disk and not for us.
  */
 export function createNodeDisk(): Disk {
   return {
@@ -16,7 +16,7 @@ export function createNodeDisk(): Disk {
     },
     open: (path, how) => fs.openSync(path, how === 'create' ? 'wx' : 'r', 0o600),
     write: (file, bytes) => fs.writeSync(file, bytes),
-    fsync: (file) => new Promise((resolve, reject) => fs.fsync(file, (error) => (error ? reject(error) : resolve()))),
+    fsync: (...files) => (files.length === 1 ? fs.fsyncSync(files[0]!) : fsyncTogether(files)),
     close: (file) => fs.closeSync(file),
     rename: (from, to) => fs.renameSync(from, to),
     link: (from, to) => fs.linkSync(from, to),
@@ -24,6 +24,15 @@ export function createNodeDisk(): Disk {
     mkdir: (path) => fs.mkdirSync(path, 0o700),
     rmdir: (path) => fs.rmdirSync(path),
   };
+}
+
+async function fsyncTogether(files: readonly FileHandle[]): Promise<void> {
+  const syncs = files.map(
+    (file) =>
+      new Promise<void>((resolve, reject) => fs.fsync(file, (error) => (error === null ? resolve() : reject(error)))),
+  );
+  await Promise.allSettled(syncs);
+  await Promise.all(syncs);
 }
 
 /** `throwIfNoEntry` spares an exception for ENOENT only; a file in the middle of the path is an absence too. */
