@@ -5,6 +5,7 @@ import type { Attempt, Episode } from './model/episode.ts';
 import { viewSteps } from './model/status.ts';
 import { readEpisode, readEpisodeIds } from './record.ts';
 import { findAttempt, withAskedAgain, withoutRepeat } from './spend/attempts.ts';
+import { bringCharge, isChargeOpen, isChargeRecent } from './spend/charge.ts';
 import { lookupText } from './spend/ends.ts';
 import { lookUp, recordFinding } from './spend/lookup.ts';
 import { recoverClaims } from './spend/recover.ts';
@@ -14,8 +15,8 @@ import { changeAttempt } from './spend/send.ts';
 import type { SpendServices } from './spend/spend-services.ts';
 
 /**
- * Asks the providers about everything of an episode that was sent: looks unknown tasks up, polls accepted ones once, and
- * brings results home. Never pays. What stays unknown is in the answer's `failures` (11), what still runs (75) and what
+ * Asks the providers about everything of an episode that was sent: looks unknown tasks up, polls accepted ones once, brings
+ * results home, and what they cost where that is said only later. Never pays. What stays unknown is in the answer's `failures` (11), what still runs (75) and what
  * could not be asked too. Throws `EPISODE_NOT_FOUND` (66), `STEP_NOT_FOUND` (64).
  */
 export async function reconcile(
@@ -33,6 +34,7 @@ export async function reconcile(
       if (isUncertain(attempt)) unasked.push(...(await askFor(services, { episodeId, step: id, attempt })));
     }
   }
+  await bringCharges(services, episode, step);
   const authority = { starts: null, steps: step === null ? null : [step], maxCost: null, waitMs: 0 };
   const result = await run(services, episodeId, authority);
   const failures = saidOnce([...unasked, ...result.failures]);
@@ -64,12 +66,17 @@ export async function reconcileAll(
   for (const episodeId of ids) {
     if (services.interrupted.aborted) break;
     const episode = await orFailure(() => services.store.view((view) => readEpisode(view, episodeId)));
-    if (!episode?.steps.some(({ attempts }) => attempts.some(isOpen))) continue;
+    if (!episode || !isToAsk(episode, services.port.now())) continue;
     const answer = await orFailure(() => reconcile(services, episodeId, { step: null }));
     if (answer) answers.push(answer);
   }
   return { answers, failures: saidOnce([...answers.flatMap((answer) => answer.failures), ...failures]) };
 }
+
+const isToAsk = (episode: Episode, now: number): boolean =>
+  episode.steps.some(({ attempts }) =>
+    attempts.some((attempt) => isOpen(attempt) || (isChargeOpen(episode, attempt) && isChargeRecent(attempt, now))),
+  );
 
 /** A key that is missing is missing for every step. */
 const saidOnce = (failures: readonly EpisodeError[]): EpisodeError[] =>
@@ -100,6 +107,16 @@ async function askFor(
     if (!(error instanceof EpisodeError)) throw error;
     // An interrupt ends what was being asked, which is free to ask again.
     return services.interrupted.aborted && error.code.startsWith('PROVIDER_') ? [] : [error];
+  }
+}
+
+/** What a provider says only after the result it was paid for. */
+async function bringCharges(services: SpendServices, episode: Episode, step: string | null): Promise<void> {
+  for (const { id, attempts } of episode.steps) {
+    for (const attempt of step === null || step === id ? attempts : []) {
+      if (isChargeOpen(episode, attempt))
+        await bringCharge(services, { episodeId: episode.episode_id, step: id, attempt });
+    }
   }
 }
 

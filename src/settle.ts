@@ -1,4 +1,4 @@
-import { type EpisodeError, episodeClosed } from './errors.ts';
+import { EpisodeError, episodeClosed } from './errors.ts';
 import { findStep } from './generate.ts';
 import { attemptState } from './model/attempt.ts';
 import type { Config } from './model/config.ts';
@@ -127,13 +127,18 @@ export async function settleWithOutput(
 
   const target = { episodeId, step, role: view.step?.role ?? null, attempt };
   const files = await placeOwn(services, target, said.output);
-  try {
-    const episode = await store.transact((transaction) => recordOutput(transaction, port, target, said, files));
-    return answer(config, episode, step);
-  } catch (error) {
-    await discardTake(port.disk, root, files);
-    throw error;
-  }
+  const recorded = await store.transact((transaction) =>
+    recordOutput(transaction, port, target, said, files).catch(refusalOf),
+  );
+  if (!(recorded instanceof EpisodeError)) return answer(config, recorded, step);
+  // Only a refusal says that nothing was recorded: of any other error the take may be on record, and it stays.
+  await discardTake(port.disk, root, files);
+  throw recorded;
+}
+
+function refusalOf(error: unknown): EpisodeError {
+  if (error instanceof EpisodeError) return error;
+  throw error;
 }
 
 const isDelivered = ({ ref, files }: Attempt, wanted: string, hashes: readonly string[]): boolean =>

@@ -87,6 +87,8 @@ export const CostRow = z.lazy(() =>
     amount: z.nullable(decimal),
     unit: z.string(),
     basis: z.string(),
+    /** Its provider says that this is what it charges. */
+    final: z.optional(z.boolean()),
     /** What was reserved at the claim. It counts in a budget whose unit the charge itself is not in. */
     worst_case: z.optional(z.looseObject({ amount: z.nullable(decimal), unit: z.string() })),
     quantities: z.record(z.string(), decimal),

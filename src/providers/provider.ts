@@ -11,6 +11,9 @@ import type {
 import type { Sheet } from '../model/sheet.ts';
 import type { ProcessIdentity } from '../port.ts';
 
+/** What a task cost; `final`: its provider will not say anything else later. */
+export type Charge = Price & { final?: boolean | undefined };
+
 /** One request that may cost money, complete: an adapter adds nothing that changes what is bought. */
 export interface Submission {
   attempt_id: string;
@@ -71,7 +74,7 @@ export interface Provider {
   fetch(task: Task, outputDir: string): Promise<ProvidedFile[] | 'expired'>;
   lookup?(lost: Lost): Promise<Lookup>;
   cancel?(task: Task): Promise<Cancellation>;
-  cost?(task: Task): Promise<Price & { final?: boolean | undefined }>;
+  cost?(task: Task): Promise<Charge>;
   /** `null` where the provider cannot say. */
   balance?(): Promise<{ amount: string; unit: string } | null>;
   check?(): Promise<Check>;

@@ -1,8 +1,8 @@
 import { fingerprint } from '../fingerprint.ts';
 import type { Attempt, CostRow, Episode } from '../model/episode.ts';
-import type { Price, RemoteStatus, SubmitOutcome } from '../model/protocol.ts';
+import type { RemoteStatus, SubmitOutcome } from '../model/protocol.ts';
 import type { Lookup, Settlement } from '../model/said.ts';
-import type { Task } from '../providers/provider.ts';
+import type { Charge, Task } from '../providers/provider.ts';
 
 /** Pure moves of one attempt and its cost row inside an episode's record. */
 
@@ -40,14 +40,20 @@ function withCost(episode: Episode, attemptId: string, change: (row: CostRow) =>
 }
 
 /** A price that nobody knows leaves the worst case standing: it still counts in budgets. */
-const priced = (row: CostRow, price: Price | undefined): CostRow =>
+const priced = (row: CostRow, price: Charge | undefined): CostRow =>
   price === undefined || price.amount === null
     ? row
-    : { ...row, amount: price.amount, unit: price.unit, basis: price.basis ?? 'reported' };
+    : {
+        ...row,
+        amount: price.amount,
+        unit: price.unit,
+        basis: price.basis ?? 'reported',
+        ...(price.final === true && { final: true }),
+      };
 
 const moved = (row: CostRow, state: CostRow['state'], at: string): CostRow => ({ ...row, state, at });
 
-const settled = (row: CostRow, price: Price | undefined, at: string): CostRow =>
+const settled = (row: CostRow, price: Charge | undefined, at: string): CostRow =>
   moved(priced(row, price), 'settled', at);
 
 /** What failed may still have been charged: only the provider's word releases it. */
@@ -171,13 +177,17 @@ export function withFiles(
   episode: Episode,
   attemptId: string,
   files: NonNullable<Attempt['files']>,
-  price: Price | undefined,
+  price: Charge | undefined,
   at: string,
 ): Episode {
   const changed = withAttempt(episode, attemptId, (attempt) => ({ ...attempt, files, finished_at: at }));
   const costed = withCost(changed, attemptId, (row) => (row.state === 'settled' ? row : settled(row, price, at)));
   return { ...costed, artifacts: [...costed.artifacts, ...files] };
 }
+
+/** What its provider says only now that it cost. */
+export const withPrice = (episode: Episode, attemptId: string, price: Charge, at: string): Episode =>
+  withCost(episode, attemptId, (row) => settled(row, price, at));
 
 /** That a person had its provider asked to stop it; what became of it is said by `withRemote`. */
 export const withCancellation = (
@@ -204,8 +214,11 @@ export function withoutRepeat(episode: Episode, attemptId: string, event: string
 export const withLookup = (episode: Episode, attemptId: string, lookup: Lookup): Episode =>
   withAttempt(episode, attemptId, (attempt) => ({ ...attempt, lookup }));
 
+/** When an attempt was sent, as far as it is known. */
+export type Sent = Pick<Attempt, 'resends' | 'sending_at' | 'claim'>;
+
 /** The earliest that it can have been sent: from there a provider counts how long it knows a client reference. */
-export const firstSentAt = ({ resends, sending_at, claim }: Attempt): string =>
+export const firstSentAt = ({ resends, sending_at, claim }: Sent): string =>
   resends?.[0]?.sent_at ?? sending_at ?? claim.at;
 
 /** The latest that it can have been sent: from there a provider has its time to list it. */

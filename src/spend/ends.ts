@@ -13,7 +13,7 @@ import {
 import { attemptState, isLost } from '../model/attempt.ts';
 import type { Attempt } from '../model/episode.ts';
 import type { StepView } from '../model/status.ts';
-import { firstSentAt } from './attempts.ts';
+import { firstSentAt, type Sent } from './attempts.ts';
 import { isFree } from './budget.ts';
 
 /** What people are told of an attempt that did not end well; the records say the same. */
@@ -58,8 +58,8 @@ export function waysOutOf(
   });
 }
 
-/** On the way to the provider, and by clocks that differ, time passes that its window does not wait for. */
-const RESEND_MARGIN_MS = 60_000;
+/** On the way to the provider, and by clocks that differ, time passes that its windows do not wait for. */
+const CLOCKS_DIFFER_MS = 60_000;
 
 /** Why a held attempt must not be sent again under its reference, by its stored sheet; `null`: it may be, once looked up. */
 export function whyNoResend(attempt: Attempt, now: number): string | null {
@@ -70,19 +70,28 @@ export function whyNoResend(attempt: Attempt, now: number): string | null {
   if (windowSeconds === null) return `${provider} does not say for how long it counts the same reference once`;
   if (lookup?.supported !== true) return `${provider} cannot look it up first`;
   const until = Date.parse(firstSentAt(attempt)) + 1000 * windowSeconds;
-  return now + RESEND_MARGIN_MS < until
+  return now + CLOCKS_DIFFER_MS < until
     ? null
     : `${provider} counts the same reference once for ${windowSeconds} s, and that is over`;
 }
 
+/** Whether its provider lists what is as old as this: what it lists no more was there or not. By the stored sheet. */
+export function isListedStill(attempt: Sent & Pick<Attempt, 'sheet'>, now: number): boolean {
+  const seconds = attempt.sheet.capabilities.lookup?.window_seconds ?? null;
+  return seconds === null || now + CLOCKS_DIFFER_MS < Date.parse(firstSentAt(attempt)) + 1000 * seconds;
+}
+
 /** What the last lookup found, as the end of a sentence; `null` before the first. */
-export function lookupText({ provider, sheet, lookup }: Pick<Attempt, 'provider' | 'sheet' | 'lookup'>): string | null {
+export function lookupText(attempt: Sent & Pick<Attempt, 'provider' | 'sheet' | 'lookup'>): string | null {
+  const { provider, sheet, lookup } = attempt;
   if (!lookup) return null;
   const { found, refs, complete } = lookup;
   if (found === 'unsupported') return 'it cannot look tasks up';
   if (refs.length > 0) return `it lists ${refs.join(', ')}, and it is not certain which is ours`;
   if (found !== 'absent') return 'it lists only what other steps have';
   if (sheet.capabilities.lookup?.proves?.absent !== true) return `not listed (${provider} cannot prove absence)`;
+  if (!isListedStill(attempt, Date.parse(lookup.at)))
+    return `not listed, and ${provider} lists nothing for longer than ${sheet.capabilities.lookup.window_seconds} s`;
   return complete ? 'not listed, which proves nothing yet' : 'not listed, and it did not look at all it has';
 }
 

@@ -4,19 +4,22 @@ import type { Price, RemoteStatus } from '../model/protocol.ts';
 import type { Provider } from '../providers/provider.ts';
 import { readEpisode } from '../record.ts';
 import { findAttempt, taskOf, withFiles, withRemote } from './attempts.ts';
+import { askCharge } from './charge.ts';
 import { goingOn } from './ends.ts';
 import { changeAttempt, type Target } from './send.ts';
 import type { SpendServices } from './spend-services.ts';
 import { clearRoom, discardTake, makeRoom, placeTake } from './take.ts';
 
 const POLL_SECONDS = 5;
+/** So many polls in a row may stay without an answer: one that fails in half an hour of polling says nothing of the task. */
+const UNANSWERED = 5;
 /** A provider that says 0 must not keep a processor busy, nor one that says a year keep the result. */
 const SHORTEST_POLL_MS = 20;
 const LONGEST_POLL_MS = 10 * 60_000;
 
 /**
  * Waits for an accepted task and brings its result home; never pays. Resolves when the attempt has ended, well or not.
- * Throws `STILL_RUNNING` (75) after `deadline` (milliseconds since the epoch) or when interrupted, and, with the task
+ * A poll that gets no answer is tried again a few times. Throws `STILL_RUNNING` (75) after `deadline` (milliseconds since the epoch) or when interrupted, and, with the task
  * still accepted, `OUTCOME_UNKNOWN` (11) when its provider has lost it, `PROVIDER_UNREACHABLE` (69), `PROVIDER_PROTOCOL`,
  * `MEDIA_NOT_WHOLE` (76): the result can be asked for again, or given up.
  */
@@ -28,10 +31,19 @@ export async function follow(
 ): Promise<void> {
   const { port, interrupted } = services;
   const { attempt } = target;
-  for (;;) {
+  for (let unanswered = 0; ; ) {
     const status = await provider.status(taskOf(attempt)).catch((error: unknown) => {
+      unanswered += 1;
+      const isPatient =
+        isUnreachable(error) && unanswered < UNANSWERED && port.now() < deadline && !interrupted.aborted;
+      if (isPatient) return null;
       throw withWaysHome(error, target);
     });
+    if (status === null) {
+      await port.sleep(Math.min(pollMs(attempt, {}), deadline - port.now()), interrupted);
+      continue;
+    }
+    unanswered = 0;
     if (status.progress !== undefined) services.progress(target.step, status.progress);
     const now = port.now();
     const isOver = now >= deadline || interrupted.aborted || status.state === 'expired';
@@ -46,7 +58,10 @@ export async function follow(
   }
 }
 
-function pollMs({ sheet }: Attempt, { next_poll_seconds }: RemoteStatus): number {
+const isUnreachable = (error: unknown): boolean =>
+  error instanceof EpisodeError && error.code === 'PROVIDER_UNREACHABLE';
+
+function pollMs({ sheet }: Attempt, { next_poll_seconds }: Pick<RemoteStatus, 'next_poll_seconds'>): number {
   const seconds = Math.max(next_poll_seconds ?? 0, sheet.capabilities.min_poll_seconds ?? POLL_SECONDS);
   return Math.min(Math.max(1000 * seconds, SHORTEST_POLL_MS), LONGEST_POLL_MS);
 }
@@ -98,7 +113,7 @@ async function fetchResult(
       : await currentAttempt(services, target);
     if (!isAwaited(current, attempt)) return;
     if (isGone) throw goingOn(current, episodeId, step);
-    const price = reported ?? (await finalCost(services, target, provider));
+    const price = reported ?? (await askCharge(services, target));
     const files = await placeTake(services, target, delivered);
     const episode = await changeAttempt(services, target, 'succeeded', (known, at) =>
       isAwaited(findAttempt(known, attempt_id)!, attempt) ? withFiles(known, attempt_id, files, price, at) : known,
@@ -109,22 +124,6 @@ async function fetchResult(
     throw withWaysHome(error, target);
   } finally {
     await clearRoom(port.disk, `${root}/${room}`);
-  }
-}
-
-/** What it cost is asked for beside the result, and never in its way. */
-async function finalCost(
-  { note }: SpendServices,
-  { step, attempt }: Target,
-  provider: Provider,
-): Promise<Price | undefined> {
-  if ((attempt.sheet.capabilities.cost ?? 'none') === 'none' || !provider.cost) return undefined;
-  try {
-    return await provider.cost(taskOf(attempt));
-  } catch (error) {
-    if (!(error instanceof EpisodeError)) throw error;
-    note(`${attempt.provider} does not say what ${step} cost; it is recorded at its worst case: ${error.message}`);
-    return undefined;
   }
 }
 

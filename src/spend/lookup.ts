@@ -8,6 +8,7 @@ import type { Provider } from '../providers/provider.ts';
 import { readEpisode, readLedger } from '../record.ts';
 import type { View } from '../store/store.ts';
 import { lastSentMs, taskOf, withLookup, withOutcome, withoutRepeat } from './attempts.ts';
+import { isListedStill } from './ends.ts';
 import { isAdapterGone } from './recover.ts';
 import { changeAttempt, type Target } from './send.ts';
 import type { SpendServices } from './spend-services.ts';
@@ -83,7 +84,14 @@ function judge(
   const settledMs = lastSentMs(attempt) + 1000 * (lookup?.settle_seconds ?? 0);
   const isProof = found.found === 'absent' && found.complete === true && lookup?.proves?.absent === true;
   // An adapter that outlived its command may be sending right now.
-  if (!isProof || port.now() < settledMs || attempt.settlement || !isAdapterGone(port, attempt)) return null;
+  if (
+    !isProof ||
+    !isListedStill(attempt, port.now()) ||
+    port.now() < settledMs ||
+    attempt.settlement ||
+    !isAdapterGone(port, attempt)
+  )
+    return null;
   return {
     outcome: 'released',
     reason: 'not_sent',

@@ -1,6 +1,7 @@
 import { attemptInFlight, EpisodeError, episodeClosed, resendRefused } from '../errors.ts';
 import { attemptState } from '../model/attempt.ts';
 import type { Attempt, Episode } from '../model/episode.ts';
+import type { Sheet } from '../model/sheet.ts';
 import { isHeld, type StepView, viewSteps } from '../model/status.ts';
 import { readEpisode, saveEpisode } from '../record.ts';
 import type { Transaction } from '../store/store.ts';
@@ -46,7 +47,7 @@ export async function resend(
   if (!isAdapterGone(port, attempt)) throw stillSending(episodeId, step, attempt);
   const provider = await services.provider(attempt.provider);
   const sheet = await provider.describe();
-  refuse(services, target, whyNoResend({ ...attempt, sheet }, port.now()));
+  refuse(services, target, whyNoResend({ ...attempt, sheet }, port.now()) ?? whyNotTheSame(attempt, sheet));
 
   const finding = await lookUp(services, target);
   const known = await recordFinding(
@@ -77,6 +78,12 @@ export async function resend(
   const episode = await store.view((view) => readEpisode(view, episodeId));
   const end = endOf(findAttempt(episode, attempt.attempt_id)!, episodeId, step);
   return { episode, sent: true, failures: end ? [...failures, end] : failures };
+}
+
+/** What is sent again is built by the adapter or mapping of now: another version may build something else of the same. */
+function whyNotTheSame({ provider, sheet: then }: Attempt, now: Sheet): string | null {
+  const isSame = then.version === now.version && then.mapping_sha256 === now.mapping_sha256;
+  return isSame ? null : `${provider} is not as it was when this was sent, and might send something else`;
 }
 
 type Target = { episodeId: string; step: string; attempt: Attempt };

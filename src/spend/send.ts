@@ -1,4 +1,4 @@
-import { claimGivenUp, EpisodeError, stateNotSaved } from '../errors.ts';
+import { asEpisodeError, claimGivenUp, EpisodeError, stateNotSaved } from '../errors.ts';
 import type { Attempt, Episode, OutputFile } from '../model/episode.ts';
 import type { SubmitOutcome } from '../model/protocol.ts';
 import type { Provider, SubmitEvents } from '../providers/provider.ts';
@@ -142,7 +142,7 @@ async function submit(services: SpendServices, target: Target, provider: Provide
   try {
     return { outcome: await provider.submit(submission, recording(services, target, seen), signal) };
   } catch (error) {
-    return { outcome: afterThrow(attempt, seen, error), error };
+    return { outcome: afterThrow(attempt, seen, error), error: asEpisodeError(error, `episodes/${target.episodeId}`) };
   }
 }
 

@@ -40,6 +40,17 @@ describe('what breaks on our own side', () => {
     expect(record.costs.map(({ state }) => state).sort()).toEqual(['possible', 'settled']);
   });
 
+  test('a disk that fails under a submission is no bug: held, and said as what it is', async () => {
+    const id = await desk.allocate([step('s1')]);
+    const provider = fake(async (_submission, events) => {
+      await events.sending();
+      throw Object.assign(new Error('ENOSPC: no space left on device'), { code: 'ENOSPC' });
+    });
+    const { failures } = await generate(desk.services(provider), id, wanted);
+    expect(failures.map(({ code }) => code).sort()).toEqual(['CANNOT_WRITE', 'OUTCOME_UNKNOWN']);
+    expect((await desk.read(id)).steps[0]!.state).toBe('unknown');
+  });
+
   test('records that cannot be read any more end the command after what is being sent was brought to its end', async () => {
     const id = await desk.allocate([step('s1'), step('s2')]);
     const other = gate();

@@ -274,6 +274,29 @@ describe('absence is proved', () => {
     await reconcile(desk.services(unsure, { now: () => Date.now() + HOUR }), id, { step: null });
     expect((await desk.read(id)).steps[0]!.state).toBe('ready');
   });
+
+  test.each([
+    ['a minute before', -61_000, 'ready'],
+    ['for clocks differ, not a moment later', -59_000, 'unknown'],
+    ['never afterwards', 24 * HOUR, 'unknown'],
+  ])('only as long as it lists what is so old: %s', async (_what, after, state) => {
+    const id = await desk.allocate([step('s1')]);
+    const forgetful: Provider = {
+      ...absent,
+      describe: async () =>
+        sheet({ lookup: { supported: true, proves: { present: true, absent: true }, window_seconds: 3600 } }),
+    };
+    await generate(desk.services(forgetful), id, wanted);
+    const sent = Date.parse((await desk.read(id)).steps[0]!.attempts[0]!.sending_at ?? '') || Date.now();
+    const notes: string[] = [];
+    const note = (line: string): unknown => notes.push(line);
+    const services = desk.services(forgetful, { now: () => sent + HOUR + after }, { note });
+    await reconcile(services, id, { step: null });
+    expect((await desk.read(id)).steps[0]!.state).toBe(state);
+    expect(notes).toEqual(
+      state === 'ready' ? [] : ['house on s1: not listed, and house lists nothing for longer than 3600 s'],
+    );
+  });
 });
 
 test('after all that the ledger is whole', () => {

@@ -11,6 +11,60 @@ import { checkLedger } from '../ledger-check.ts';
 import { type Desk, fake, makeDesk, sheet } from './desk.ts';
 import { expectWhole, ID, makeHouse, scripted, step } from './rig.ts';
 
+describe('a cost that is said only later', () => {
+  const LATER = { sheet: { capabilities: { cost: 'final_later' } }, status: ['done'] };
+  const saying = (amount: string | null, more: object = {}) => ({
+    ...LATER,
+    cost: { amount, unit: 'USD', basis: 'reported', ...more },
+  });
+
+  test.concurrent('is asked for until it is final, and counts in the record and in history', async () => {
+    const house = await makeHouse({ scenario: saying(null) });
+    await house.allocate([step('s1', { role: 'media' })]);
+    await house.json(0, ['generate', ID]);
+    const cost = () => house.record().costs.map(({ state, amount, final }) => [state, amount, final]);
+    expect(cost()).toEqual([['settled', '0.40', undefined]]);
+    // Not yet; then something, which may change; then all.
+    const before = house.tree();
+    expect((await house.line(['reconcile'])).code).toBe(0);
+    expect(house.tree()).toEqual(before);
+    house.script(saying('0.30'));
+    await house.json(0, ['reconcile']);
+    expect(cost()).toEqual([['settled', '0.30', undefined]]);
+    const asked = house.tree();
+    await house.json(0, ['reconcile', ID]);
+    expect(house.tree()).toEqual(asked);
+    house.script(saying('0.35', { final: true }));
+    await house.json(0, ['reconcile']);
+    expect(cost()).toEqual([['settled', '0.35', true]]);
+    expect(house.history().episodes[0]!.cost).toMatchObject([{ settled: '0.35' }]);
+    const final = house.tree();
+    house.script(saying('9.99', { final: true }));
+    const nothing = await house.line(['reconcile']);
+    expect([nothing.code, nothing.stdout]).toEqual([0, expect.stringMatching(/^nothing is /)]);
+    await house.json(0, ['reconcile', ID]);
+    expect(house.tree()).toEqual(final);
+    expect(house.submissions()).toHaveLength(1);
+    expectWhole(house);
+  });
+
+  test.concurrent("is in nobody's way when it cannot be asked for, and is given up after two weeks unless named", async () => {
+    const house = await makeHouse({ scenario: saying(null) });
+    await house.allocate([step('s1')]);
+    await house.json(0, ['generate', ID]);
+    house.script({ ...LATER, cost: { error: 'AUTH' } });
+    const asked = await house.line(['reconcile']);
+    expect([asked.code, asked.stderr]).toEqual([0, expect.stringMatching(/^house does not say what s1 cost; /)]);
+    house.script(saying('0.30', { final: true }));
+    const later = { now: new Date(Date.now() + 15 * 86_400_000).toISOString() };
+    expect((await house.line(['reconcile'], later)).stdout).toMatch(/^nothing is /);
+    expect(house.costs()).toMatchObject([{ amount: '0.40' }]);
+    await house.json(0, ['reconcile', ID], later);
+    expect(house.costs()).toMatchObject([{ amount: '0.30' }]);
+    expectWhole(house);
+  });
+});
+
 describe('reconcile without an ID', () => {
   test.concurrent('asks about every episode with something open, and about no other', async () => {
     const house = await makeHouse({ scenario: { status: ['running'] } });

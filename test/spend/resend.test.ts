@@ -79,6 +79,21 @@ describe('settle --resend', () => {
     expectWhole(house);
   });
 
+  test.concurrent('is refused where the adapter is another than the one that sent', async () => {
+    const house = await lost();
+    const capabilities = ONCE;
+    house.script({ sheet: { capabilities, version: '99' }, lookup: { found: 'absent', complete: false } });
+    const before = house.tree();
+    const { error } = await house.json(12, resend);
+    expect(error).toMatchObject({
+      code: 'RESEND_REFUSED',
+      message: expect.stringContaining('house is not as it was when this was sent, and might send something else'),
+    });
+    expect(house.tree()).toEqual(before);
+    expect(house.submissions()).toHaveLength(1);
+    expectWhole(house);
+  });
+
   test.concurrent('is refused for a provider that makes no such promise, at the claim or now', async () => {
     const never = await lost({ sheet: { idempotent_submit: { supported: false, window_seconds: null } } });
     // What a later version of the adapter says does not reinterpret the claim.

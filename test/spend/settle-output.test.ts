@@ -1,7 +1,14 @@
 import { execFileSync } from 'node:child_process';
 import { chmodSync, existsSync, mkdirSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
+import { copyFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
+import { faultyDisk, readFault } from '../../src/cli/faults.ts';
+import { EpisodeError } from '../../src/errors.ts';
+import { generate as generateEpisode } from '../../src/generate.ts';
+import { settleWithOutput } from '../../src/settle.ts';
+import { checkLedger } from '../ledger-check.ts';
+import { fake, makeDesk } from './desk.ts';
 import { expectWhole, type House, ID, makeHouse, SYNC, scripted, step } from './rig.ts';
 
 /** A person brings the result that a provider does not give any more. */
@@ -184,3 +191,33 @@ describe('settle --accepted REF --output FILE', () => {
 
 /** One grey point. */
 const PNG = 'iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAAAAAA6fptVAAAACklEQVR4nGNoAAAAggCBd81ytgAAAABJRU5ErkJggg==';
+
+test('what may be on record keeps its files, at whatever operation the disk fails', async () => {
+  const desk = await makeDesk();
+  const lost = fake(async () => ({ outcome: 'unknown', reason: 'reset' }));
+  const own = join(desk.root, 'own.txt');
+  writeFileSync(own, 'harbour');
+  const output = [{ name: 'own.txt', path: own, copyTo: (path: string) => copyFile(own, path) }];
+  const said = { by: 'mika', evidence: 'from History', ref: 'req_7', output };
+  const seen = new Set<string>();
+  for (let operation = 1, isReached = true; isReached; operation += 1) {
+    isReached = false;
+    const id = await desk.allocate([step('s1')]);
+    await generateEpisode(desk.services(lost), id, { step: null, maxCost: null, waitMs: 0 });
+    const services = desk.services(lost);
+    const broken = faultyDisk(services.port.disk, readFault(`EIO:after:${operation}`), () => {
+      isReached = true;
+    });
+    const brokenServices = desk.services(lost, { disk: broken });
+    const failed = await settleWithOutput(brokenServices, id, 's1', { ...said, ref: `req_${operation}` }).catch(
+      (error: EpisodeError) => error,
+    );
+    if (failed instanceof EpisodeError) seen.add(/is recorded|may have been/.exec(failed.message)?.[0] ?? 'nothing');
+    await settleWithOutput(services, id, 's1', { ...said, ref: `req_${operation}` });
+    const [attempt] = (await desk.read(id)).steps[0]!.attempts;
+    for (const { path } of attempt!.files!)
+      expect([operation, readFileSync(join(desk.root, path), 'utf8')]).toEqual([operation, 'harbour']);
+  }
+  expect([...seen].sort()).toEqual(['is recorded', 'may have been', 'nothing']);
+  expect(checkLedger(desk.root)).toEqual([]);
+});

@@ -31,6 +31,23 @@ describe('a task that the provider works on', () => {
     expectWhole(house);
   });
 
+  test.concurrent.each([
+    ['four polls that get no answer', 4, [], 0],
+    ['five, which may have no end', 5, [], 69],
+    ['one, for whoever does not wait', 1, ['--wait', '0s'], 69],
+  ])('is followed in spite of %s', async (_what, times, waiting, exit) => {
+    const house = await makeHouse();
+    const scenario = { status: ['running', 'done'], at: { 'status.before_answer': { do: 'exit:1', times } } };
+    house.script(scenario);
+    await house.allocate([step('s1')]);
+    const ran = await house.json(exit, [...generate, ...waiting]);
+    expect(ran.steps).toMatchObject([{ state: exit === 0 ? 'succeeded' : 'accepted' }]);
+    expect((await house.json(0, generate)).status).toBe('complete');
+    expect(house.fired('status.before_answer')).toHaveLength(times);
+    expect(house.submissions()).toHaveLength(1);
+    expectWhole(house);
+  });
+
   test.concurrent('and that fails there keeps the cost that the provider names', async () => {
     const house = await makeHouse();
     house.script({});
