@@ -13,6 +13,7 @@ import {
   makeUsedShow,
   NOW,
   runAgain,
+  STRIDE,
   struck,
   WEEK,
 } from './faults.ts';
@@ -25,14 +26,18 @@ afterAll(() => {
 
 it('allocate, killed before or after any of its operations, has recorded all or nothing', async () => {
   const copy = await copiesOf(makeUsedShow());
-  const reached = await atEveryOperation(30, async (operation) => {
-    const root = await copy(operation);
-    const ran = await episode(root, ['allocate', '--key', 'k'], faulty(`kill:before:${operation}`));
-    if (!struck(ran)) return false;
-    expect(ran).toMatchObject({ signal: 'SIGKILL', stdout: '' });
-    await expectWhole(root, 'k', runAgain);
-    return true;
-  });
+  const reached = await atEveryOperation(
+    30,
+    async (operation) => {
+      const root = await copy(operation);
+      const ran = await episode(root, ['allocate', '--key', 'k'], faulty(`kill:before:${operation}`));
+      if (!struck(ran)) return false;
+      expect(ran).toMatchObject({ signal: 'SIGKILL', stdout: '' });
+      await expectWhole(root, 'k', runAgain);
+      return true;
+    },
+    STRIDE,
+  );
   // Before the next is after the one: only the last has no next.
   const root = await copy('last');
   const ran = await episode(root, ['allocate', '--key', 'k'], faulty(`kill:after:${reached}`));
@@ -42,19 +47,23 @@ it('allocate, killed before or after any of its operations, has recorded all or 
 
 it('init, killed before any of its operations, is finished by the next init', async () => {
   const place = await memoryDirectory();
-  await atEveryOperation(30, async (operation) => {
-    const root = join(place, String(operation));
-    await mkdir(root);
-    const init = ['init', '--time-zone', 'Asia/Tokyo', '--show', 'brief'];
-    const ran = await episode(root, init, faulty(`kill:before:${operation}`));
-    if (!struck(ran)) return false;
-    expect(ran.signal).toBe('SIGKILL');
+  await atEveryOperation(
+    30,
+    async (operation) => {
+      const root = join(place, String(operation));
+      await mkdir(root);
+      const init = ['init', '--time-zone', 'Asia/Tokyo', '--show', 'brief'];
+      const ran = await episode(root, init, faulty(`kill:before:${operation}`));
+      if (!struck(ran)) return false;
+      expect(ran.signal).toBe('SIGKILL');
 
-    const again = await runLine(root, init, { now: NOW });
-    // It had been made, and only its answer was lost.
-    if (again.code !== 0) expect(again).toMatchObject({ code: 73, stderr: expect.stringContaining('ALREADY_INIT') });
-    expect(await give(root, 'first')).toBe(`${WEEK}-0`);
-    expect(checkLedger(root)).toEqual([]);
-    return true;
-  });
+      const again = await runLine(root, init, { now: NOW });
+      // It had been made, and only its answer was lost.
+      if (again.code !== 0) expect(again).toMatchObject({ code: 73, stderr: expect.stringContaining('ALREADY_INIT') });
+      expect(await give(root, 'first')).toBe(`${WEEK}-0`);
+      expect(checkLedger(root)).toEqual([]);
+      return true;
+    },
+    STRIDE,
+  );
 });
