@@ -320,6 +320,13 @@ export const commandMissing = (provider: string, program: string): EpisodeError 
     details: { program },
   });
 
+/** `known`: the names of those that there are. */
+export const providerNotConfigured = (name: string, known: Iterable<string>): EpisodeError =>
+  new EpisodeError('PROVIDER_CONFIGURATION', `pipeline.json has no provider ${name.slice(0, 80)}`, {
+    subject: name,
+    hints: [`there is ${[...known].sort().join(', ')}`, 'episode provider list'],
+  });
+
 /** `mapping` as pipeline.json names it. */
 export const mappingInvalid = (provider: string, mapping: string, faults: string[]): EpisodeError =>
   new EpisodeError(

@@ -1,7 +1,7 @@
 import { resolve } from 'node:path';
-import { EpisodeError } from '../errors.ts';
+import { EpisodeError, providerNotConfigured, usage } from '../errors.ts';
 import { parseStrict } from '../json/strict-json.ts';
-import { type ProviderConfig, providerType } from '../model/config.ts';
+import { type ProviderConfig, providerNames, providerType } from '../model/config.ts';
 import { identify } from '../process-identity.ts';
 import type { Promised } from '../providers/certify/promised.ts';
 import type { Context } from './context.ts';
@@ -12,18 +12,28 @@ type Entry<T extends ProviderConfig['type']> = Extract<ProviderConfig, { type: T
 /**
  * Tries which promises a provider keeps, with made-up credentials: those of the show are not even looked for.
  * `PROVIDER_PROTOCOL` (76) when one is broken. Writes nothing in the show, and needs no ledger.
+ * `params`: what it is asked to make; what is built in is asked for what it is known to make, and `USAGE` (64) with any.
  */
-export async function certify(context: Context, name: string, params: Record<string, unknown>): Promise<Answer> {
+export async function certify(
+  context: Context,
+  name: string,
+  params: Record<string, unknown> | undefined,
+): Promise<Answer> {
   const config = await context.config();
   const type = providerType(config, name);
-  if (type === null)
-    throw new EpisodeError('PROVIDER_CONFIGURATION', `pipeline.json has no provider ${name}`, { subject: name });
+  if (type === null) throw providerNotConfigured(name, providerNames(config));
+  if (params !== undefined && (type === 'local' || type === 'assembly'))
+    throw usage(
+      `${name} is built in, and certify takes no --params for it`,
+      '--params',
+      `episode provider certify ${name}`,
+    );
   const entry = config.providers[name];
   const trying =
     type === 'http'
-      ? tryHttp(context, name, entry as Entry<'http'>, params)
+      ? tryHttp(context, name, entry as Entry<'http'>, params ?? {})
       : type === 'exec'
-        ? tryExec(context, name, entry as Entry<'exec'>, params)
+        ? tryExec(context, name, entry as Entry<'exec'>, params ?? {})
         : tryBuiltIn(context, name, type);
   const promises = await trying.catch((error: unknown) => {
     // Half of the promises would look like all of them.

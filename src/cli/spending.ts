@@ -1,11 +1,11 @@
 import { resolve } from 'node:path';
 import { resolveCredentials } from '../credentials.ts';
-import { EpisodeError } from '../errors.ts';
+import { providerNotConfigured } from '../errors.ts';
 import { parseStrict } from '../json/strict-json.ts';
 import { createFfmpeg } from '../media/ffmpeg.ts';
 import { hashFile } from '../media/hash.ts';
 import { verifyMedia } from '../media/verify.ts';
-import { type ProviderConfig, providerType } from '../model/config.ts';
+import { type ProviderConfig, providerNames, providerType } from '../model/config.ts';
 import { identify } from '../process-identity.ts';
 import { createAssemblyProvider } from '../providers/assembly/assembly.ts';
 import { createExecProvider } from '../providers/exec/exec-provider.ts';
@@ -80,7 +80,7 @@ export async function createSpendServices(context: Context, store: Store): Promi
       case 'http':
         return createConfiguredHttpProvider(name, config.providers[name] as ProviderOfType<'http'>);
       case null:
-        throw new EpisodeError('PROVIDER_CONFIGURATION', `pipeline.json has no provider ${name}`, { subject: name });
+        throw providerNotConfigured(name, providerNames(config));
     }
   }
 

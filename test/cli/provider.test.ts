@@ -1,21 +1,24 @@
 import { chmodSync, mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
+import { answer, MAPPING, serve } from '../providers/http-rig.ts';
 import { writePipeline } from '../rig.ts';
-import { ADAPTER, expectWhole, type House, makeHouse, SYNC } from '../spend/rig.ts';
+import { ADAPTER, expectWhole, type House, ID, makeHouse, SYNC } from '../spend/rig.ts';
 
 const SECRET = 'sk-very-secret-value';
+
+const PROVIDERS = {
+  providers: {
+    house: { type: 'exec', command: [ADAPTER], env: ['ADAPTER_HOME', 'ADAPTER_SCENARIO', 'HOUSE_KEY'] },
+    pictures: { type: 'local' },
+    fal: { type: 'http', mapping: 'fal', env: ['FAL_KEY'] },
+  },
+};
 
 /** A show whose `house` takes one more credential, and nothing that was submitted to it. */
 async function makeKeyed(scenario: object = {}): Promise<House> {
   const house = await makeHouse({ scenario });
-  await writePipeline(house.root, {
-    providers: {
-      house: { type: 'exec', command: [ADAPTER], env: ['ADAPTER_HOME', 'ADAPTER_SCENARIO', 'HOUSE_KEY'] },
-      pictures: { type: 'local' },
-      fal: { type: 'http', mapping: 'fal', env: ['FAL_KEY'] },
-    },
-  });
+  await writePipeline(house.root, PROVIDERS);
   return house;
 }
 
@@ -111,20 +114,54 @@ describe('provider describe', () => {
 
   test.concurrent('of one that is not there, or cannot be asked, says what is', async () => {
     const house = await makeKeyed();
-    const before = house.tree();
     const none = await house.json(78, ['provider', 'describe', 'nowhere']);
     expect(none.error).toMatchObject({
       code: 'PROVIDER_CONFIGURATION',
       message: 'pipeline.json has no provider nowhere',
       hints: ['there is assembly, fal, house, local, pictures', 'episode provider list'],
     });
+    // The same whoever looks for it: certify, and what would spend for a plan of before.
+    await writePipeline(house.root, { providers: { ...PROVIDERS.providers, nowhere: { type: 'local' } } });
+    await house.allocate([{ id: 'still', provider: 'nowhere', kind: 'image' }]);
+    await writePipeline(house.root, PROVIDERS);
+    const allocated = house.tree();
+    for (const args of [
+      ['provider', 'check', 'nowhere'],
+      ['provider', 'certify', 'nowhere'],
+      ['generate', ID],
+    ]) {
+      expect((await house.json(78, args)).error).toMatchObject({
+        message: none.error!.message,
+        hints: none.error!.hints,
+      });
+    }
     expect((await house.json(78, ['provider', 'check', 'house'])).error?.code).toBe('CREDENTIAL_MISSING');
     for (const args of [[], ['nothing'], ['describe'], ['check'], ['list', 'house'], ['constructor', 'house']]) {
       const ran = await house.json(64, ['provider', ...args]);
       expect([args, ran.error?.code]).toEqual([args, 'USAGE']);
     }
-    expectNothingSubmitted(house, before);
+    expectNothingSubmitted(house, allocated);
   });
+});
+
+test.concurrent('--params is refused where nothing is made of it', async () => {
+  const house = await makeKeyed();
+  const before = house.tree();
+  for (const [args, message] of [
+    [['list'], 'list takes no --params'],
+    [['describe', 'house'], 'describe takes no --params'],
+    [['check', 'house'], 'check takes no --params'],
+    [['certify', 'local'], 'local is built in, and certify takes no --params for it'],
+    [['certify', 'assembly'], 'assembly is built in, and certify takes no --params for it'],
+    [['certify', 'pictures'], 'pictures is built in, and certify takes no --params for it'],
+  ] as const) {
+    const { error } = await house.json(64, ['provider', ...args, '--params', '{"prompt":"a harbour"}']);
+    expect(error).toMatchObject({ code: 'USAGE', subject: '--params', message });
+  }
+  expect((await house.json(64, ['provider', 'certify', 'fal', '--params', '[]'])).error).toMatchObject({
+    message: '--params is no JSON object',
+  });
+  expectNothingSubmitted(house, before);
 });
 
 describe('provider check', () => {
@@ -154,6 +191,27 @@ describe('provider check', () => {
     expect((await house.run(['provider', 'check', 'local'])).stdout).toBe(
       'local  is built in: free, and takes no credentials\n',
     );
+    expectNothingSubmitted(house, before);
+  });
+
+  test.concurrent('of a mapping asks for the balance once, and a key that may not see it is a good key', async () => {
+    const { received, address } = await serve((one, response, request) =>
+      answer(one.url === '/who' ? 200 : 403)(one, response, request),
+    );
+    const house = await makeHouse({ scenario: SYNC });
+    const mapping = { ...MAPPING, check: { request: { server: 'api', path: '/who' } } };
+    writeFileSync(join(house.root, 'm.json'), JSON.stringify(mapping));
+    await writePipeline(house.root, {
+      providers: { api: { type: 'http', mapping: './m.json', env: ['KEY'], servers: { api: address } } },
+    });
+    const before = house.tree();
+    const checked = await house.run(['provider', 'check', 'api', '--json'], { env: { KEY: SECRET } });
+    expect([checked.code, checked.json, checked.stderr]).toEqual([
+      0,
+      expect.objectContaining({ provider: 'api', auth: 'ok', balance: null }),
+      'the balance is not told: a key that may run models need not be one that sees the account\n',
+    ]);
+    expect(received.map(({ url }) => url)).toEqual(['/who', '/me']);
     expectNothingSubmitted(house, before);
   });
 

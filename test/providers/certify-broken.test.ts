@@ -1,29 +1,52 @@
 import { randomBytes } from 'node:crypto';
 import { describe, expect, test } from 'vitest';
 import * as z from 'zod/mini';
+import { identify, liveness } from '../../src/process-identity.ts';
+import { certifyExec } from '../../src/providers/certify/exec.ts';
 import { certifyHttp } from '../../src/providers/certify/http.ts';
+import type { Promised } from '../../src/providers/certify/promised.ts';
+import { createExecProvider } from '../../src/providers/exec/exec-provider.ts';
 import { createHttpProvider } from '../../src/providers/http/http-provider.ts';
 import { Mapping } from '../../src/providers/http/mapping.ts';
 import type { Provider } from '../../src/providers/provider.ts';
+import { temporaryDirectory } from '../rig.ts';
+import { scripted } from './certify-rig.ts';
+import { NEVER, sleep } from './exec-rig.ts';
 import { MAPPING } from './http-rig.ts';
 
 /** A judge that finds nothing proves nothing: each of these breaks a promise on purpose, and must be seen to. */
 
-const tried = (mapping: object, create = createHttpProvider, interrupted = new AbortController().signal) =>
-  certifyHttp({
-    name: 'house',
-    mapping: z.parse(Mapping, { ...MAPPING, ...mapping }),
-    create,
-    now: Date.now,
-    random: (bytes) => randomBytes(bytes).toString('hex'),
-    params: {},
-    interrupted,
-  });
+type Trial = Parameters<typeof certifyHttp>[0];
+type Parts = Parameters<typeof certifyHttp>[1];
 
-async function brokenBy(mapping: object, spoil = (provider: Provider) => provider, create = createHttpProvider) {
-  const promises = await tried(mapping, (options) => spoil(create(options)));
-  return promises.filter(({ holds }) => holds === false).map(({ id }) => id);
+const tried = (mapping: object, more: Partial<Trial> = {}, parts?: Parts) =>
+  certifyHttp(
+    {
+      name: 'house',
+      mapping: z.parse(Mapping, { ...MAPPING, ...mapping }),
+      create: createHttpProvider,
+      now: Date.now,
+      random,
+      params: {},
+      interrupted: NEVER,
+      ...more,
+    },
+    parts,
+  );
+
+const random = (bytes: number): string => randomBytes(bytes).toString('hex');
+
+/** The parts that try the promises of a group; of the others the name is the same. */
+const PARTS_OF: Record<string, Parts> = { submit: ['connections', 'successes'], free: ['status'] };
+
+/** What is seen to be broken by the part that tries the promise `wanted`: the whole is tried where nothing is broken. */
+async function brokenBy(wanted: string, mapping: object, more?: Partial<Trial>): Promise<string[]> {
+  const group = wanted.slice(0, wanted.indexOf('/'));
+  return brokenIn(await tried(mapping, more, PARTS_OF[group] ?? ([group] as Parts)));
 }
+
+const brokenIn = (promises: readonly Promised[]): string[] =>
+  promises.filter(({ holds }) => holds === false).map(({ id }) => id);
 
 const { submit, status, lookup, cancel } = MAPPING;
 
@@ -33,6 +56,21 @@ test.concurrent('the mapping that the others are made of breaks none', async () 
   const ids = promises.map(({ id }) => id);
   expect(new Set(ids).size).toBe(ids.length);
 });
+
+/** Paid with the answer, which is the result, and asked about later: by a reference that the head of the answer settles. */
+const bytes = (ref: object) => ({ ...submit, ref, keep: undefined, cost: undefined, result: 'bytes' });
+
+test.concurrent.each([{ text: '{client_ref}' }, { header: 'x-task' }])(
+  'a result that comes with the answer, under the reference %o, breaks none',
+  async (ref) => {
+    const promises = await tried({ submit: bytes(ref), result: { ...MAPPING.result, result: 'bytes' } });
+    expect(promises.filter(({ holds }) => holds === false)).toEqual([]);
+    expect(promises.find(({ id }) => id === 'submit/cut-body')).toMatchObject({
+      holds: true,
+      seen: 'accepted, 1 arrived',
+    });
+  },
+);
 
 describe.concurrent('a mapping', () => {
   test.each<[string, object, string]>([
@@ -109,8 +147,7 @@ describe.concurrent('a mapping', () => {
       'balance/amount',
     ],
   ])('that %s is seen', async (_what, mapping, wanted) => {
-    const broken = await brokenBy(mapping);
-    expect(broken).toContain(wanted);
+    expect(await brokenBy(wanted, mapping)).toContain(wanted);
   });
 });
 
@@ -182,34 +219,74 @@ describe.concurrent('an interpreter', () => {
     ],
   ];
   test.each(spoiled)('that %s is seen', async (_what, spoil, wanted) => {
-    expect(await brokenBy({}, spoil)).toContain(wanted);
+    const create: Trial['create'] = (options) => spoil(createHttpProvider(options));
+    expect(await brokenBy(wanted, {}, { create })).toContain(wanted);
   });
 
   test('that lets itself be sent into a private network is seen', async () => {
-    const broken = await brokenBy(
-      {},
-      (real) => real,
-      (options) => {
-        const open = createHttpProvider({ ...options, allowPrivate: true });
-        const strict = createHttpProvider(options);
-        return {
-          ...strict,
-          // Into this machine only: nothing of a test may leave it.
-          fetch: (task, dir) =>
-            strict
-              .fetch(task, dir)
-              .catch((error) =>
-                /127\.0\.0\.1 is/.test(String(error)) ? open.fetch(task, dir) : Promise.reject(error),
-              ),
-        };
-      },
-    );
+    const create: Trial['create'] = (options) => {
+      const open = createHttpProvider({ ...options, allowPrivate: true });
+      const strict = createHttpProvider(options);
+      return {
+        ...strict,
+        // Into this machine only: nothing of a test may leave it.
+        fetch: (task, dir) =>
+          strict
+            .fetch(task, dir)
+            .catch((error) => (/127\.0\.0\.1 is/.test(String(error)) ? open.fetch(task, dir) : Promise.reject(error))),
+      };
+    };
+    const broken = await brokenBy('fetch/private', {}, { create });
     expect(broken).toEqual(expect.arrayContaining(['fetch/private-127.0.0.1', 'fetch/private-redirect']));
+  });
+});
+
+describe.concurrent('an adapter', () => {
+  type Trial = Parameters<typeof certifyExec>[0];
+
+  async function brokenBy(parts: Parameters<typeof certifyExec>[1], scenario: object, more: Partial<Trial> = {}) {
+    const promises = await certifyExec(
+      {
+        name: 'house',
+        command: scripted(scenario),
+        cwd: await temporaryDirectory(),
+        variables: ['HOUSE_KEY'],
+        params: {},
+        create: createExecProvider,
+        identify,
+        interrupted: NEVER,
+        port: { now: Date.now, random, sleep, liveness },
+        kill: (group) => void process.kill(-group, 'SIGKILL'),
+        // Nothing here leaves by itself, and how long that is waited for proves nothing.
+        graceMs: 200,
+        ...more,
+      },
+      parts,
+    );
+    return brokenIn(promises);
+  }
+
+  test.each<[string, object, Parameters<typeof certifyExec>[1], string]>([
+    ['goes on without an acknowledgement', { ignores_eof: true }, ['kills'], 'end/1-sending'],
+    ['is silent about what it promised to announce', { events: ['accepted'] }, [], 'submit/announces'],
+    ['answers garbage', { at: { 'submit.before_answer': 'garbage' } }, [], 'lines/limit'],
+    ['dies', { at: { 'submit.before_answer': 'die' } }, [], 'submit/outcome'],
+    ['has a sheet that is none', { sheet: { protocol: 'episode-provider/9' } }, [], 'sheet/valid'],
+  ])('that %s is seen', async (_what, scenario, parts, wanted) => {
+    expect(await brokenBy(parts, scenario)).toContain(wanted);
+  });
+
+  test('whose key is let through to what is told of it is seen', async () => {
+    const create: Trial['create'] = (options) => ({
+      ...createExecProvider(options),
+      submit: async () => ({ outcome: 'released', reason: 'auth', message: options.env.HOUSE_KEY!, billable: 'no' }),
+    });
+    expect(await brokenBy(['files'], {}, { create })).toEqual(['secrets/nowhere']);
   });
 });
 
 test.concurrent('an interruption ends the trials at the next one, instead of calling half of them all', async () => {
   const stop = new AbortController();
   stop.abort();
-  await expect(tried({}, createHttpProvider, stop.signal)).rejects.toMatchObject({ name: 'AbortError' });
+  await expect(tried({}, { interrupted: stop.signal })).rejects.toMatchObject({ name: 'AbortError' });
 });

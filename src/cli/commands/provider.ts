@@ -1,5 +1,5 @@
 import { type CredentialSources, findCredential } from '../../credentials.ts';
-import { credentialRefused, EpisodeError, usage } from '../../errors.ts';
+import { credentialRefused, EpisodeError, providerNotConfigured, usage } from '../../errors.ts';
 import { type Config, providerNames, providerType } from '../../model/config.ts';
 import type { Check } from '../../model/protocol.ts';
 import type { Sheet } from '../../model/sheet.ts';
@@ -9,15 +9,17 @@ import { table } from '../render.ts';
 import type { Answer, Verb } from '../verbs.ts';
 
 /** What can be done with providers; all of it is free and submits nothing. */
-const ACTIONS: Record<
-  string,
-  (context: Context, name: string | undefined, options: Record<string, unknown>) => Promise<Answer>
-> = {
-  list: listProviders,
-  describe: describeProvider,
-  check: checkProvider,
-  certify: certifyProvider,
+const ACTIONS: Record<string, Action> = {
+  list: { run: listProviders, takesParams: false },
+  describe: { run: describeProvider, takesParams: false },
+  check: { run: checkProvider, takesParams: false },
+  certify: { run: certifyProvider, takesParams: true },
 };
+
+interface Action {
+  run: (context: Context, name: string | undefined, options: Record<string, unknown>) => Promise<Answer>;
+  takesParams: boolean;
+}
 
 export const verb: Verb = {
   define(command) {
@@ -43,7 +45,11 @@ export const verb: Verb = {
         `there is ${known}`,
       );
     }
-    return ACTIONS[action]!(context, name, options);
+    const { run, takesParams } = ACTIONS[action]!;
+    // Written down and without any effect: its writer should hear of it.
+    if (options.params !== undefined && !takesParams)
+      throw usage(`${action} takes no --params`, '--params', 'only certify does: episode provider certify NAME');
+    return run(context, name, options);
   },
 };
 
@@ -85,11 +91,11 @@ async function describeProvider(context: Context, name: string | undefined): Pro
 }
 
 async function checkProvider(context: Context, name: string | undefined): Promise<Answer> {
-  const { known, provider } = await ask(context, name, 'check');
+  const asked = await ask(context, name, 'check');
+  const { known, provider } = asked;
   // What is made here has nobody to ask.
   const checked: Check | { auth: 'none' } = (await provider.check?.()) ?? { auth: 'none' };
-  const told = 'balance' in checked ? checked.balance : undefined;
-  const balance = checked.auth === 'bad' ? null : (told ?? (await balanceOf(context, provider)));
+  const balance = checked.auth === 'bad' || checked.auth === 'none' ? null : await balanceOf(context, asked, checked);
   const why = 'message' in checked && typeof checked.message === 'string' ? checked.message : 'it says so itself';
   const left = balance && { amount: balance.amount, unit: balance.unit };
   return {
@@ -99,10 +105,20 @@ async function checkProvider(context: Context, name: string | undefined): Promis
   };
 }
 
-/** A key that may run models need not be one that sees the account: it is a good key all the same. */
-async function balanceOf({ talk }: Context, provider: Provider): Promise<{ amount: string; unit: string } | null> {
+/** Asked once, and what is not told is no failure: a key that may run models need not be one that sees the account. */
+async function balanceOf(
+  { talk }: Context,
+  { known, provider }: Asked,
+  checked: Check,
+): Promise<{ amount: string; unit: string } | null> {
+  if (checked.balance || !provider.balance) return checked.balance ?? null;
+  if (known.type === 'http') {
+    // Its check asks for the balance itself.
+    talk.note('the balance is not told: a key that may run models need not be one that sees the account');
+    return null;
+  }
   try {
-    return (await provider.balance?.()) ?? null;
+    return await provider.balance();
   } catch (error) {
     if (!(error instanceof EpisodeError)) throw error;
     talk.note(`the balance is not told: ${error.message}`);
@@ -118,7 +134,7 @@ async function certifyProvider(
 ): Promise<Answer> {
   if (name === undefined)
     throw usage('which provider?', 'provider', 'episode provider certify NAME', 'episode provider list');
-  const given = typeof params === 'string' ? parseParams(params) : {};
+  const given = typeof params === 'string' ? parseParams(params) : undefined;
   const { certify } = await import('../certifying.ts');
   return certify(context, name, given);
 }
@@ -140,7 +156,12 @@ const AUTH: Record<Check['auth'] | 'none', string> = {
   none: 'is built in: free, and takes no credentials',
 };
 
-async function ask(context: Context, name: string | undefined, action: string) {
+interface Asked {
+  known: Configured;
+  provider: Provider;
+}
+
+async function ask(context: Context, name: string | undefined, action: string): Promise<Asked> {
   if (name === undefined)
     throw usage('which provider?', 'provider', `episode provider ${action} NAME`, 'episode provider list');
   const config = await context.config();
@@ -151,12 +172,7 @@ async function ask(context: Context, name: string | undefined, action: string) {
 /** Throws `PROVIDER_CONFIGURATION` (78) when there is none of that name. */
 function configured(config: Config, name: string, sources: CredentialSources): Configured {
   const type = providerType(config, name);
-  if (type === null) {
-    throw new EpisodeError('PROVIDER_CONFIGURATION', `pipeline.json has no provider ${name.slice(0, 80)}`, {
-      subject: name,
-      hints: [`there is ${[...providerNames(config)].sort().join(', ')}`, 'episode provider list'],
-    });
-  }
+  if (type === null) throw providerNotConfigured(name, providerNames(config));
   const entry = type === 'assembly' ? undefined : config.providers[name];
   const by =
     entry?.type === 'exec' ? entry.command.join(' ') : entry?.type === 'http' ? `mapping ${entry.mapping}` : null;

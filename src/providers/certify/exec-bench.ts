@@ -16,6 +16,8 @@ export interface ExecTrial extends Pick<ExecProviderOptions, 'name' | 'command' 
   port: Pick<Port, 'now' | 'random' | 'sleep' | 'liveness'>;
   /** Ends a process group with SIGKILL. */
   kill: (group: number) => void;
+  /** How long it may take to leave by itself, after its input ended or its answer. */
+  graceMs?: number;
 }
 
 export interface ExecBench extends ExecTrial {

@@ -2,7 +2,8 @@ import type { SubmitOutcome } from '../../model/protocol.ts';
 import type { ProcessIdentity } from '../../port.ts';
 import type { SubmitEvents } from '../provider.ts';
 import { type ExecBench, request, submissionOf } from './exec-bench.ts';
-import { talk, wordsOf } from './exec-talk.ts';
+import { retold, talk } from './exec-talk.ts';
+import { wordsOf } from './promised.ts';
 
 /** Death at each event that an adapter announces. `names`: those of a whole submission, in order. */
 export async function tryKills(bench: ExecBench, names: readonly string[]): Promise<void> {
@@ -25,11 +26,11 @@ async function tryEnd(bench: ExecBench, name: string, at: number): Promise<void>
   const heard = await talk(bench.started, [submission], { onEvent: (_, index) => index !== at });
   const says = `end of input instead of the acknowledgement of "${name}": it ends without going on`;
   const id = `end/${at + 1}-${name}`;
-  if (heard.events.length <= at) return bench.promise(id, says, null, `not announced again: ${wordsOf(heard)}`);
+  if (heard.events.length <= at) return bench.promise(id, says, null, `not announced again: ${retold(heard)}`);
   const wentOn = heard.later.length > 0 || heard.answer?.ok === true;
   const seen = wentOn
-    ? `it went on: ${[...heard.later.map(({ event }) => event), wordsOf(heard)].join(', ')}`
-    : wordsOf(heard);
+    ? `it went on: ${[...heard.later.map(({ event }) => event), retold(heard)].join(', ')}`
+    : retold(heard);
   bench.promise(id, says, !wentOn && !heard.isLate && heard.breach === null, seen);
 }
 
@@ -64,7 +65,7 @@ async function tryKill(bench: ExecBench, where: string, at: number, wanted: Subm
   bench.unseen(`killed at ${where}`, outcome);
   const id = `kill/${at < 0 ? 'start' : `${at + 1}-${where.replaceAll('"', '')}`}`;
   const says = `killed at ${where}: ${wanted}${wanted === 'released' ? ' (not_sent)' : ''}`;
-  const seen = 'reason' in outcome ? `${outcome.outcome} (${outcome.reason})` : outcome.outcome;
+  const seen = wordsOf(outcome);
   if (!isKilled) return bench.promise(id, says, null, `not announced again: ${seen}`);
   bench.promise(id, says, outcome.outcome === wanted, seen);
   const group = port.liveness({ ...adapter!, pid: -adapter!.pid, started: '' });

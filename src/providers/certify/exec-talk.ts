@@ -9,6 +9,8 @@ export interface Started {
   command: readonly string[];
   cwd: string;
   env: Record<string, string>;
+  /** To leave by itself, after its input ended or its answer. */
+  graceMs: number;
 }
 
 type Event = Exclude<AdapterEvent, { event: 'progress' }>;
@@ -26,14 +28,12 @@ export interface Heard {
   isLate: boolean;
 }
 
-/** To leave by itself, after its input ended or its answer. */
-const GRACE_MS = 5_000;
 const TALK_MS = 30_000;
 export const REQUEST_ID = 7;
 
 /** `said`: lines of its input, then its end; without `isOpen` that comes at once. `onEvent`: whether an event is acknowledged. */
 export async function talk(
-  { command, cwd, env }: Started,
+  { command, cwd, env, graceMs }: Started,
   said: readonly object[],
   {
     isOpen = true,
@@ -46,7 +46,7 @@ export async function talk(
   const end = (): void => {
     if (isEnding) return;
     isEnding = true;
-    void child.end(GRACE_MS).then(({ signal }) => {
+    void child.end(graceMs).then(({ signal }) => {
       // What dies of its own broken pipe has left by itself.
       if (signal === 'SIGKILL') heard.isLate = true;
     });
@@ -89,7 +89,7 @@ async function drain(stream: AsyncIterable<Buffer>): Promise<void> {
 }
 
 /** In a few words. */
-export function wordsOf({ events, answer, breach, exit, isLate }: Heard): string {
+export function retold({ events, answer, breach, exit, isLate }: Heard): string {
   const said = events.map(({ event }) => event);
   if (breach !== null) return [...said, `it sent ${breach}`].join(', ');
   const text = answer === null ? null : answer.ok ? JSON.stringify(answer.result) : `error ${answer.error.code}`;

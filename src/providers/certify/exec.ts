@@ -6,18 +6,22 @@ import { Cancellation, Lookup, Price, RemoteStatus, SubmitOutcome } from '../../
 import { PROTOCOL, type Sheet } from '../../model/sheet.ts';
 import { type ExecBench, type ExecTrial, request, submissionOf } from './exec-bench.ts';
 import { tryKills } from './exec-kills.ts';
-import { type Heard, talk, wordsOf } from './exec-talk.ts';
-import { everythingIn, madeUp, watchFor } from './made-up.ts';
+import { type Heard, retold, talk } from './exec-talk.ts';
+import { everythingIn, madeUp, UNKNOWN_REF, watchFor } from './made-up.ts';
 import { type Promised, Tally } from './promised.ts';
 
-const UNKNOWN_REF = 'certify-unknown-task';
+const GRACE_MS = 5_000;
+
+const PARTS = ['input', 'kills', 'unknown', 'files'] as const;
+type Part = (typeof PARTS)[number];
 
 /**
  * Tries an executable adapter with made-up values for its variables. It is really started, in the show's directory, with an
- * empty directory as its HOME, so that it finds no credential of its own there.
+ * empty directory as its HOME, so that it finds no credential of its own there. `parts`: all that is tried beside its sheet
+ * and one submission.
  */
-export async function certifyExec(trial: ExecTrial): Promise<Promised[]> {
-  const { name, command, cwd, port } = trial;
+export async function certifyExec(trial: ExecTrial, parts: readonly Part[] = PARTS): Promise<Promised[]> {
+  const { name, command, cwd, port, graceMs = GRACE_MS } = trial;
   const promises: Promised[] = [];
   const promise: ExecBench['promise'] = (id, says, holds, seen) => {
     trial.interrupted?.throwIfAborted();
@@ -47,13 +51,13 @@ export async function certifyExec(trial: ExecTrial): Promise<Promised[]> {
       return promises;
     }
     promise('sheet/valid', `"describe" answers a sheet of ${PROTOCOL}`, true, `${sheet.provider} ${sheet.version}`);
-    const started = { command, cwd, env };
+    const started = { command, cwd, env, graceMs };
     const bench: ExecBench = { ...trial, started, provider, sheet, scratch, promise, unseen, gone };
-    await tryInput(bench);
+    if (parts.includes('input')) await tryInput(bench);
     const events = await trySubmit(bench);
-    await tryKills(bench, events);
-    await tryUnknown(bench);
-    await tryWhole(bench);
+    if (parts.includes('kills')) await tryKills(bench, events);
+    if (parts.includes('unknown')) await tryUnknown(bench);
+    if (parts.includes('files')) await tryWhole(bench);
     unseen('stderr', notes);
     for (const [id, says] of NOT_OBSERVABLE)
       promise(id, says, null, `${name} sends by itself; nobody sees it from here`);
@@ -82,11 +86,11 @@ async function tryInput({ started, promise }: ExecBench): Promise<void> {
   for (const [id, says, said, isOpen] of trials) {
     // What waits for more input after garbage gets its end.
     const heard = await talk(started, said, { isOpen: isOpen && id !== 'no-request', onEvent: () => false });
-    promise(`input/${id}`, says, hasGivenUp(heard) && heard.events.length === 0, wordsOf(heard));
+    promise(`input/${id}`, says, hasGivenUp(heard) && heard.events.length === 0, retold(heard));
   }
   const long = request('status', { ref: UNKNOWN_REF, checkpoint: { certify: 'x'.repeat(1_000_000) } });
   const heard = await talk(started, [long]);
-  promise('input/long', 'a request of nearly 1 MiB is read and answered', heard.answer !== null, wordsOf(heard));
+  promise('input/long', 'a request of nearly 1 MiB is read and answered', heard.answer !== null, retold(heard));
 }
 
 /** One whole submission as it goes; the events it announced. */
@@ -98,10 +102,10 @@ async function trySubmit(bench: ExecBench): Promise<string[]> {
     'lines/limit',
     'every line is an event or an answer of the protocol, of at most 1 MiB',
     breach === null,
-    breach ?? wordsOf(heard),
+    breach ?? retold(heard),
   );
   const outcome = answer?.ok ? SubmitOutcome.safeParse(answer.result) : null;
-  promise('submit/outcome', '"submit" answers an outcome', outcome?.success ?? (answer ? null : false), wordsOf(heard));
+  promise('submit/outcome', '"submit" answers an outcome', outcome?.success ?? (answer ? null : false), retold(heard));
   const names = events.map(({ event }) => event);
   const ascending = events.every(({ seq }, index) => index === 0 || seq > events[index - 1]!.seq);
   const isOnce = ['sending', 'accepted'].every((name) => names.filter((one) => one === name).length <= 1);
@@ -129,7 +133,7 @@ async function trySubmit(bench: ExecBench): Promise<string[]> {
   if (announced?.event === 'accepted') {
     const agrees =
       (data.outcome === 'accepted' || data.outcome === 'completed') && (data.ref ?? announced.ref) === announced.ref;
-    promise('submit/reference', 'its outcome agrees with the reference that it announced', agrees, wordsOf(heard));
+    promise('submit/reference', 'its outcome agrees with the reference that it announced', agrees, retold(heard));
   }
   return names;
 }
@@ -182,7 +186,7 @@ async function tryUnknown(bench: ExecBench): Promise<void> {
     const heard = await talk(started, [request(op, args)]);
     const { answer } = heard;
     // With made-up credentials an error may be all that it can say.
-    promise(`unknown/${op}`, says, answer === null ? false : answer.ok ? isRight(answer.result) : null, wordsOf(heard));
+    promise(`unknown/${op}`, says, answer === null ? false : answer.ok ? isRight(answer.result) : null, retold(heard));
   }
   const fetched = await talk(started, [
     request('fetch', { ref: UNKNOWN_REF, output_dir: await mkdtemp(join(bench.scratch, 'out-')) }),
@@ -191,7 +195,7 @@ async function tryUnknown(bench: ExecBench): Promise<void> {
     'unknown/fetch',
     '"fetch" of a task that nobody has: an error',
     !fetched.isLate && fetched.answer?.ok !== true,
-    wordsOf(fetched),
+    retold(fetched),
   );
 }
 

@@ -21,7 +21,7 @@ export interface Scene {
   atFirstByte?: (() => void) | undefined;
 }
 
-interface FaultServer {
+export interface FaultServer {
   readonly origin: string;
   /** Everything that arrives from now on is answered so; what is left of the last scene is cut off. */
   play(scene: Scene): { requests: Received[] };

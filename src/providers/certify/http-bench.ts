@@ -1,4 +1,4 @@
-import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { EpisodeError } from '../../errors.ts';
@@ -6,11 +6,11 @@ import { SubmitOutcome } from '../../model/protocol.ts';
 import type { HttpProviderOptions } from '../http/http-provider.ts';
 import type { Mapping } from '../http/mapping.ts';
 import type { Lost, Provider, Submission, SubmitEvents, Task } from '../provider.ts';
-import { openFaultServer, type Received, type Reply, roundTrip, type Scene } from './fault-server.ts';
+import { type FaultServer, openFaultServer, type Received, type Reply, roundTrip, type Scene } from './fault-server.ts';
 import { everythingIn, madeUp, watchFor } from './made-up.ts';
-import { type Promised, Tally, within } from './promised.ts';
+import { type Promised, Tally, within, wordsOf } from './promised.ts';
 import { say } from './replies.ts';
-import { type Intent, specimenOf } from './specimen.ts';
+import { type Intent, type Specimen, specimenOf } from './specimen.ts';
 
 export interface HttpTrial {
   name: string;
@@ -29,6 +29,8 @@ export interface HttpTrial {
 /** How long a provider waits that is to be seen waiting: again and longer where its request was not even there by then. */
 const HASTY_MS = [250, 1_000, 4_000];
 const PATIENT_MS = 20_000;
+/** Longer than any limit that is set here: what has not ended by then does not end. */
+const LATE_MS = PATIENT_MS + 5_000;
 /** Of results: small, so that a bomb need not be big. */
 export const RESULT_BYTES = 1024 * 1024;
 
@@ -41,7 +43,6 @@ export interface Submitted {
   /** References it announced as accepted. */
   accepted: string[];
   intent: Intent;
-  outputDir: string;
 }
 
 export interface Asked<T> {
@@ -53,65 +54,127 @@ export interface Asked<T> {
 
 export type How = { hasty?: boolean; servers?: Record<string, string>; allowPrivate?: boolean; scene?: Partial<Scene> };
 
-/** A provider on a bench: what it is asked, what it is answered, and the promises that every trial is about. */
-export async function openBench({ name, mapping, create, now, random, params, interrupted }: HttpTrial) {
-  const [own, other, echo] = await Promise.all([openFaultServer(), openFaultServer(), openFaultServer()]);
-  echo.play({ reply: say({ status: 200 }) });
-  const scratch = await mkdtemp(join(tmpdir(), 'episode-certify-'));
-  const specimen = specimenOf(mapping, own.origin, params);
-  const credentials = Object.fromEntries(
-    mapping.credentials.map((credential) => [credential, madeUp(credential, random)]),
-  );
-  const watch = watchFor(credentials);
-  const at = (origin: string): Record<string, string> =>
-    Object.fromEntries(Object.keys(mapping.servers).map((server) => [server, `${origin}/${server}`]));
-  const bounded = { ...mapping, limits: { ...mapping.limits, result_bytes: RESULT_BYTES } };
-  const inputs: Submission['inputs'] = [];
-  for (const input of specimen.inputs) {
-    const path = join(scratch, `input-${inputs.length}.png`);
-    await writeFile(path, 'made up');
-    inputs.push({ name: input, path, sha256: '0'.repeat(64) });
-  }
-  let rooms = 0;
-  async function room(): Promise<string> {
-    rooms += 1;
-    return mkdtemp(join(scratch, `out-${rooms}-`));
-  }
+/** The promises that every trial is about, in the order in which they are told. */
+const tallies = () => ({
+  once: new Tally('submit/once', 'one submission makes at most one request, whatever becomes of it'),
+  durable: new Tally('submit/sending-first', 'no byte is sent before "sending" is durable'),
+  quiet: new Tally('submit/never-throws', 'every failure of a submission is an outcome of the protocol'),
+  free: new Tally('free/errors', 'free operations fail as unreachable, protocol or credential, nothing else'),
+  buying: new Tally('free/never-buys', 'no free operation repeats the request of a submission'),
+  timely: new Tally('limits/time', 'no operation outlasts its time limit'),
+  secret: new Tally('secrets/nowhere', 'the credential shows in no outcome, evidence, event or error, nor encoded'),
+});
 
-  const once = new Tally('submit/once', 'one submission makes at most one request, whatever becomes of it');
-  const durable = new Tally('submit/sending-first', 'no byte is sent before "sending" is durable');
-  const quiet = new Tally('submit/never-throws', 'every failure of a submission is an outcome of the protocol');
-  const timely = new Tally('limits/time', 'no operation outlasts its time limit');
-  const free = new Tally('free/errors', 'free operations fail as unreachable, protocol or credential, nothing else');
-  const buying = new Tally('free/never-buys', 'no free operation repeats the request of a submission');
-  const secret = new Tally(
-    'secrets/nowhere',
-    'the credential shows in no outcome, evidence, event or error, nor encoded',
-  );
+/** What a trial stands on: it is opened before it, and closed after the last. */
+interface Stage {
+  own: FaultServer;
+  other: FaultServer;
+  echo: FaultServer;
+  scratch: string;
+  inputs: Submission['inputs'];
+}
+
+/** A provider on a bench: what it is asked, what it is answered, and what was seen of its promises. */
+export class Bench {
+  readonly mapping: Mapping;
+  readonly specimen: Specimen;
+  readonly now: () => number;
+  readonly watch: ReturnType<typeof watchFor>;
+  /** Stands in the place of all servers of the mapping. */
+  readonly own: FaultServer;
+  /** Nobody's that the mapping names. */
+  readonly other: FaultServer;
+  private readonly trial: HttpTrial;
+  private readonly stage: Stage;
+  private readonly credentials: Record<string, string>;
+  private readonly promises: Promised[] = [];
+  private readonly tallies = tallies();
+  private rooms = 0;
   /** The first submission that was accepted: free operations ask about it. */
-  let bought: { intent: Intent; request: Received } | undefined;
+  private bought: { intent: Intent; request: Received } | undefined;
 
-  const provider = ({ servers = at(own.origin), allowPrivate = false }: How, timeoutMs: number): Provider =>
-    create({
-      name,
-      mapping: bounded,
-      servers,
-      credentials,
-      allowPrivate,
-      now,
-      timeoutMs,
-    });
+  static async open(trial: HttpTrial): Promise<Bench> {
+    const [own, other, echo] = await Promise.all([openFaultServer(), openFaultServer(), openFaultServer()]);
+    echo.play({ reply: say({ status: 200 }) });
+    const specimen = specimenOf(trial.mapping, own.origin, trial.params);
+    const scratch = await mkdtemp(join(tmpdir(), 'episode-certify-'));
+    const path = join(scratch, 'input.png');
+    await writeFile(path, 'made up');
+    const inputs = specimen.inputs.map((name) => ({ name, path, sha256: '0'.repeat(64) }));
+    return new Bench(trial, specimen, { own, other, echo, scratch, inputs });
+  }
 
-  const unseen = (trial: string, ...said: unknown[]): void => {
-    const leak = watch.leak(said.map(everythingIn).join('\n'));
-    secret.add(trial, leak === null ? null : `it shows {credential.${leak}}`);
-  };
+  private constructor(trial: HttpTrial, specimen: Specimen, stage: Stage) {
+    const { mapping, now, random } = trial;
+    const credentials = mapping.credentials.map((name) => [name, madeUp(name, random)]);
+    this.trial = trial;
+    this.mapping = mapping;
+    this.now = now;
+    this.specimen = specimen;
+    this.stage = stage;
+    this.own = stage.own;
+    this.other = stage.other;
+    this.credentials = Object.fromEntries(credentials);
+    this.watch = watchFor(this.credentials);
+  }
 
-  async function patiently<T extends { requests: Received[] }>(
+  async close(): Promise<void> {
+    const { own, other, echo, scratch } = this.stage;
+    await Promise.all([own.close(), other.close(), echo.close()]);
+    await rm(scratch, { recursive: true, force: true });
+  }
+
+  promise(id: string, says: string, holds: boolean | null, seen: string): void {
+    this.promises.push({ id, says, holds, seen });
+  }
+
+  promised(): Promised[] {
+    return [...this.promises, ...Object.values(this.tallies).map((tally) => tally.promised())];
+  }
+
+  /** One submission, and what it says of the promises that every submission is about. */
+  submit(trial: string, reply: Reply, how: How = {}): Promise<Submitted> {
+    return this.patiently(how, (timeoutMs) => this.submitOnce(trial, reply, how, timeoutMs));
+  }
+
+  /** One free operation, and what it says of the promises that every free operation is about. */
+  ask<T>(trial: string, reply: Reply, op: (provider: Provider) => Promise<T>, how: How = {}): Promise<Asked<T>> {
+    return this.patiently(how, (timeoutMs) => this.askOnce(trial, reply, () => op(this.provider(how, timeoutMs)), how));
+  }
+
+  task(ref: string, checkpoint: Task['checkpoint'] = null): Task {
+    const intent = this.bought?.intent ?? this.specimen.intent();
+    return { ref, checkpoint, claimed_at: new Date(this.now()).toISOString(), ...intent };
+  }
+
+  lost(intent: Intent): Lost {
+    return { ...intent, claimed_at: new Date(this.now()).toISOString(), fingerprint: '0'.repeat(64) };
+  }
+
+  /** All servers of the mapping, in one place. */
+  at(origin: string): Record<string, string> {
+    return Object.fromEntries(Object.keys(this.mapping.servers).map((server) => [server, `${origin}/${server}`]));
+  }
+
+  /** An empty directory. */
+  async room(): Promise<string> {
+    this.rooms += 1;
+    const path = join(this.stage.scratch, `out-${this.rooms}`);
+    await mkdir(path);
+    return path;
+  }
+
+  private provider({ servers = this.at(this.own.origin), allowPrivate = false }: How, timeoutMs: number): Provider {
+    const { name, mapping, create, now } = this.trial;
+    const bounded = { ...mapping, limits: { ...mapping.limits, result_bytes: RESULT_BYTES } };
+    return create({ name, mapping: bounded, servers, credentials: this.credentials, allowPrivate, now, timeoutMs });
+  }
+
+  private async patiently<T extends { requests: Received[] }>(
     { hasty = false }: How,
     attempt: (timeoutMs: number) => Promise<T>,
   ): Promise<T> {
-    interrupted.throwIfAborted();
+    this.trial.interrupted.throwIfAborted();
     if (!hasty) return attempt(PATIENT_MS);
     const [first, ...others] = HASTY_MS;
     let seen = await attempt(first!);
@@ -119,124 +182,96 @@ export async function openBench({ name, mapping, create, now, random, params, in
     return seen;
   }
 
-  const submit = (trial: string, reply: Reply, how: How = {}): Promise<Submitted> =>
-    patiently(how, (timeoutMs) => submitOnce(trial, reply, how, timeoutMs));
-
-  async function submitOnce(trial: string, reply: Reply, how: How, timeoutMs: number): Promise<Submitted> {
-    let isDurable = false;
-    let early = 0;
-    const { requests } = own.play({
+  private async submitOnce(trial: string, reply: Reply, how: How, timeoutMs: number): Promise<Submitted> {
+    const heard: Heard = { sending: null, isDurable: false, isEarly: false, accepted: [], said: [] };
+    const { requests } = this.own.play({
       reply,
       ...how.scene,
       atFirstByte: () => {
-        if (!isDurable) early += 1;
+        heard.isEarly ||= !heard.isDurable;
       },
     });
-    const accepted: string[] = [];
-    const said: unknown[] = [];
-    const events: SubmitEvents = {
+    const intent = this.specimen.intent();
+    const submission = { ...intent, inputs: this.stage.inputs, output_dir: await this.room(), checkpoint: null };
+    const running = this.provider(how, timeoutMs).submit(submission, this.hearing(heard), new AbortController().signal);
+    const ended = await end(running);
+    // Whoever did not wait for it leaves it behind; the next trial, or the end of the bench, is not its place.
+    await heard.sending;
+    const parsed = SubmitOutcome.safeParse('answer' in ended ? ended.answer : null);
+    const outcome = parsed.success ? parsed.data : null;
+    const what = outcome ? wordsOf(outcome) : 'error' in ended ? `it threw ${firstLine(ended.error)}` : 'no outcome';
+    const isBought = outcome?.outcome === 'accepted' || outcome?.outcome === 'completed';
+    if (isBought && requests[0]) this.bought ??= { intent, request: requests[0] };
+    const { once, durable, quiet } = this.tallies;
+    once.add(trial, requests.length > 1 ? `${requests.length} requests arrived` : null);
+    durable.add(trial, heard.isEarly ? 'bytes arrived before it' : null);
+    quiet.add(trial, outcome === null && !('late' in ended) ? what : null);
+    this.tallyEnd(trial, ended, heard.said);
+    return { outcome, what, requests, accepted: heard.accepted, intent };
+  }
+
+  /** The events of a submission; "sending" takes twice as long as a request needs to get there that did not wait. */
+  private hearing(heard: Heard): SubmitEvents {
+    const { echo } = this.stage;
+    return {
       started: async () => {},
-      checkpoint: async (data) => void said.push(data),
-      async sending() {
-        // Twice as long as a request needs to get there that did not wait.
-        await roundTrip(echo);
-        await roundTrip(echo);
-        isDurable = true;
+      checkpoint: async (data) => void heard.said.push(data),
+      sending() {
+        heard.sending = (async () => {
+          await roundTrip(echo);
+          await roundTrip(echo);
+          heard.isDurable = true;
+        })();
+        return heard.sending;
       },
       async accepted(ref, kept) {
-        accepted.push(ref);
-        said.push(ref, kept);
+        heard.accepted.push(ref);
+        heard.said.push(ref, kept);
       },
       progress: () => {},
     };
-    const intent = specimen.intent();
-    const outputDir = await room();
-    const submission = { ...intent, inputs, output_dir: outputDir, checkpoint: null };
-    const ended = await end(provider(how, timeoutMs).submit(submission, events, new AbortController().signal));
-    const parsed = SubmitOutcome.safeParse('answer' in ended ? ended.answer : null);
-    const outcome = parsed.success ? parsed.data : null;
-    const isBought = outcome?.outcome === 'accepted' || outcome?.outcome === 'completed';
-    if (isBought && requests[0]) bought ??= { intent, request: requests[0] };
-    once.add(trial, requests.length > 1 ? `${requests.length} requests arrived` : null);
-    durable.add(trial, early > 0 ? 'bytes arrived before it' : null);
-    timely.add(trial, 'late' in ended ? 'it had not ended' : null);
-    const what = outcome ? wordsOf(outcome) : 'error' in ended ? `it threw ${firstLine(ended.error)}` : 'no outcome';
-    quiet.add(trial, outcome === null && !('late' in ended) ? what : null);
-    unseen(trial, outcome, said, 'error' in ended ? ended.error : null);
-    return { outcome, what, requests, accepted, intent, outputDir };
   }
 
-  const ask = <T>(
-    trial: string,
-    reply: Reply,
-    op: (provider: Provider) => Promise<T>,
-    how: How = {},
-  ): Promise<Asked<T>> => patiently(how, (timeoutMs) => askOnce(trial, reply, () => op(provider(how, timeoutMs)), how));
-
-  async function askOnce<T>(trial: string, reply: Reply, op: () => Promise<T>, how: How): Promise<Asked<T>> {
-    const { requests } = own.play({ reply, ...how.scene });
+  private async askOnce<T>(trial: string, reply: Reply, op: () => Promise<T>, how: How): Promise<Asked<T>> {
+    const { requests } = this.own.play({ reply, ...how.scene });
     const ended = await end(op());
     const answer = 'answer' in ended ? ended.answer : null;
     const thrown = 'error' in ended ? ended.error : null;
     const error = thrown instanceof EpisodeError ? thrown : null;
-    timely.add(trial, 'late' in ended ? 'it had not ended' : null);
-    const isAllowed = error !== null && ALLOWED.includes(error.code);
-    free.add(trial, thrown === null || isAllowed ? null : `it threw ${error?.code ?? firstLine(thrown)}`);
-    const isBuying = requests.some(({ method, path, body }) => {
-      const { request } = bought ?? {};
-      return request && method === request.method && path === request.path && body.equals(request.body);
-    });
-    buying.add(trial, isBuying ? 'it sent the very request of a submission' : null);
-    unseen(trial, answer, thrown);
-    const what = error
-      ? error.code
-      : thrown
-        ? `it threw ${firstLine(thrown)}`
-        : answer === null
-          ? 'no answer'
-          : brief(answer);
-    return { answer, error, what, requests };
+    const { free, buying } = this.tallies;
+    const isAllowed = thrown === null || (error !== null && ALLOWED.includes(error.code));
+    free.add(trial, isAllowed ? null : `it threw ${error?.code ?? firstLine(thrown)}`);
+    const buys = requests.some((request) => this.isBuying(request));
+    buying.add(trial, buys ? 'it sent the very request of a submission' : null);
+    this.tallyEnd(trial, ended, []);
+    const threw = error ? error.code : thrown ? `it threw ${firstLine(thrown)}` : null;
+    return { answer, error, what: threw ?? (answer === null ? 'no answer' : brief(answer)), requests };
   }
 
-  return {
-    mapping,
-    specimen,
-    watch,
-    own,
-    other,
-    at,
-    room,
-    submit,
-    ask,
-    now,
-    promises: [] as Promised[],
-    promise(id: string, says: string, holds: boolean | null, seen: string): void {
-      this.promises.push({ id, says, holds, seen });
-    },
-    task: (ref: string, checkpoint: Task['checkpoint'] = null): Task => ({
-      ref,
-      checkpoint,
-      claimed_at: new Date(now()).toISOString(),
-      ...(bought?.intent ?? specimen.intent()),
-    }),
-    lost: (intent: Intent): Lost => ({
-      ...intent,
-      claimed_at: new Date(now()).toISOString(),
-      fingerprint: '0'.repeat(64),
-    }),
-    tallies: (): Promised[] => [once, durable, quiet, free, buying, timely, secret].map((tally) => tally.promised()),
-    async close(): Promise<void> {
-      await Promise.all([own.close(), other.close(), echo.close()]);
-      await rm(scratch, { recursive: true, force: true });
-    },
-  };
+  private isBuying({ method, path, body }: Received): boolean {
+    const request = this.bought?.request;
+    return request !== undefined && method === request.method && path === request.path && body.equals(request.body);
+  }
+
+  private tallyEnd(trial: string, ended: Ended<unknown>, said: unknown[]): void {
+    const { timely, secret } = this.tallies;
+    timely.add(trial, 'late' in ended ? 'it had not ended' : null);
+    const leak = this.watch.leak([...said, ...Object.values(ended)].map(everythingIn).join('\n'));
+    secret.add(trial, leak === null ? null : `it shows {credential.${leak}}`);
+  }
 }
-export type Bench = Awaited<ReturnType<typeof openBench>>;
+
+/** What a provider announced while it submitted. */
+interface Heard {
+  sending: Promise<void> | null;
+  isDurable: boolean;
+  /** Bytes arrived before "sending" was durable. */
+  isEarly: boolean;
+  accepted: string[];
+  said: unknown[];
+}
 
 const ALLOWED = ['PROVIDER_UNREACHABLE', 'PROVIDER_PROTOCOL', 'CREDENTIAL_REFUSED'];
-
-/** Longer than any limit that is set here: what has not ended by then does not end. */
-const LATE_MS = PATIENT_MS + 5_000;
 
 type Ended<T> = { answer: T } | { error: unknown } | { late: true };
 
@@ -251,10 +286,6 @@ const end = <T>(running: Promise<T>): Promise<Ended<T>> =>
   );
 
 const firstLine = (error: unknown): string => String(error instanceof Error ? error.message : error).split('\n')[0]!;
-
-function wordsOf(outcome: SubmitOutcome): string {
-  return 'reason' in outcome ? `${outcome.outcome} (${outcome.reason})` : outcome.outcome;
-}
 
 const brief = (answer: unknown): string => {
   const text = JSON.stringify(answer) ?? 'nothing';

@@ -6,9 +6,6 @@ import { half, hang, reset, say, type Told, withoutEnd } from './replies.ts';
 
 /** How free requests are tried. */
 
-export const REF = 'certify-task';
-export const HTML: Told = { status: 200, headers: { 'content-type': 'text/html' }, body: '<html>Welcome</html>' };
-
 /** One promise: an error of that code, or an answer that `fits`. */
 export async function expect<T>(
   bench: Bench,

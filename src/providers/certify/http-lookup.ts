@@ -4,12 +4,10 @@ import type { Provider } from '../provider.ts';
 import type { Reply } from './fault-server.ts';
 import type { Bench } from './http-bench.ts';
 import { expect, failures } from './http-free.ts';
-import { say, type Told } from './replies.ts';
+import { HTML, say, type Told } from './replies.ts';
 import { answerFor, put, statusesOf } from './synthesis.ts';
 
 /** Finding a submission whose answer was lost: nothing is adopted that is not ours, and nothing is absent unless it is seen to be. */
-
-const HTML: Told = { status: 200, headers: { 'content-type': 'text/html' }, body: '<html>Welcome</html>' };
 
 const provesAbsence = ({ found, complete }: Lookup): boolean => found === 'absent' && complete === true;
 /** Where our own reference is the task's, that is what it says. */

@@ -1,10 +1,12 @@
 import { looksLike } from '../http/answer.ts';
 import { closedOrigin, type Reply } from './fault-server.ts';
 import type { Bench, How, Submitted } from './http-bench.ts';
+import { REF } from './made-up.ts';
 import {
   cutHead,
   endless,
   gzipped,
+  HTML,
   half,
   hang,
   hangUp,
@@ -19,12 +21,14 @@ import { answerFor, asAnswer, statusesOf } from './synthesis.ts';
 
 /** A submission and everything that can go wrong with it (DESIGN 7, the table of outcomes). */
 
-const REF = 'certify-task';
-
 /** What becomes of an answer that is cut off: a result that can be asked for again is accepted as soon as its head says so. */
-const cutMeans = ({ mapping: { submit, status } }: Bench): string => {
-  const isHead = typeof submit.ref === 'object' && 'header' in submit.ref;
-  return submit.result === 'bytes' && isHead && status ? 'accepted' : 'unknown';
+const cutMeans = ({ mapping: { submit, status } }: Bench): string =>
+  submit.result === 'bytes' && typeof submit.ref === 'object' && status ? 'accepted' : 'unknown';
+
+/** What a success is that holds nothing: under a reference of our own its head alone says so. */
+const emptyMeans = (bench: Bench): string => {
+  const { ref } = bench.mapping.submit;
+  return typeof ref === 'object' && 'text' in ref ? cutMeans(bench) : 'unknown';
 };
 
 /** What a whole success is. */
@@ -151,13 +155,13 @@ export async function trySuccesses(bench: Bench): Promise<void> {
   const { specimen, mapping } = bench;
   const isTask = mapping.submit.result === undefined;
   const json = (body: unknown): Told => ({ status: 200, body });
-  const html: Told = { status: 200, headers: { 'content-type': 'text/html' }, body: '<html>Welcome</html>' };
-  await expect(bench, 'html', 'a success that is a web page', say(html), 'unknown');
-  await expect(bench, 'empty', 'a success without a body', say({ status: 200 }), 'unknown');
-  await expect(bench, 'no-content', 'a success with status 204', say({ status: 204 }), 'unknown');
+  const empty = emptyMeans(bench);
+  await expect(bench, 'html', 'a success that is a web page', say(HTML), 'unknown');
+  await expect(bench, 'empty', 'a success without a body', say({ status: 200 }), empty);
+  await expect(bench, 'no-content', 'a success with status 204', say({ status: 204 }), empty);
   await expect(bench, 'no-json', 'a success whose JSON breaks off', say(broken(specimen.accepted(REF))), 'unknown');
   await expect(bench, 'other-json', 'a success that says something else', say(json({ certify: 'hello' })), 'unknown');
-  await expect(bench, 'enormous', 'a success that never ends', endless({ ...html, status: 200 }), 'unknown');
+  await expect(bench, 'enormous', 'a success that never ends', endless(HTML), 'unknown');
   if (isTask && typeof mapping.submit.ref === 'string') {
     for (const [id, value] of [
       ['null', null],

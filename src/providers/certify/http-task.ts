@@ -1,8 +1,9 @@
 import type { Provider } from '../provider.ts';
 import type { Reply } from './fault-server.ts';
 import type { Bench } from './http-bench.ts';
-import { anything, expect, failures, goodResult, HTML, REF } from './http-free.ts';
-import { say, type Told } from './replies.ts';
+import { anything, expect, failures, goodResult } from './http-free.ts';
+import { REF } from './made-up.ts';
+import { HTML, say, type Told } from './replies.ts';
 import { answerFor, statusesOf } from './synthesis.ts';
 
 /** What is asked about an accepted task, and that it is asked to stop. */

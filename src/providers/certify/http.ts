@@ -1,34 +1,40 @@
-import { tryAccount } from './http-account.ts';
-import { type Bench, type HttpTrial, openBench } from './http-bench.ts';
-import { REF } from './http-free.ts';
+import { tryBalance, tryCheck, tryCost } from './http-account.ts';
+import { Bench, type HttpTrial } from './http-bench.ts';
 import { tryLookup } from './http-lookup.ts';
 import { tryResult } from './http-result.ts';
 import { serving, tryAccepted, tryConnections, tryRules, tryStatuses, trySuccesses } from './http-submit.ts';
 import { tryCancel, tryStatus } from './http-task.ts';
+import { REF } from './made-up.ts';
 import type { Promised } from './promised.ts';
-import { say, type Told } from './replies.ts';
+import { HTML, say, type Told } from './replies.ts';
 import { put } from './synthesis.ts';
+
+/** What is tried, in this order, once a submission was seen to be accepted. */
+const PARTS = {
+  connections: tryConnections,
+  successes: trySuccesses,
+  table: tryStatuses,
+  rules: tryRules,
+  status: tryStatus,
+  fetch: tryResult,
+  lookup: tryLookup,
+  cancel: tryCancel,
+  cost: tryCost,
+  balance: tryBalance,
+  check: tryCheck,
+  secrets: tryQuotes,
+};
+type Part = keyof typeof PARTS;
 
 /**
  * Tries an HTTP provider against a server on this machine that stands in the place of all servers of its mapping, with
- * made-up credentials. Free: nothing leaves the machine.
+ * made-up credentials. Free: nothing leaves the machine. `parts`: all that is tried beside one submission.
  */
-export async function certifyHttp(trial: HttpTrial): Promise<Promised[]> {
-  const bench = await openBench(trial);
+export async function certifyHttp(trial: HttpTrial, parts = Object.keys(PARTS) as Part[]): Promise<Promised[]> {
+  const bench = await Bench.open(trial);
   try {
-    if (await tryAccepted(bench)) {
-      await tryConnections(bench);
-      await trySuccesses(bench);
-      await tryStatuses(bench);
-      await tryRules(bench);
-      await tryStatus(bench);
-      await tryResult(bench);
-      await tryLookup(bench);
-      await tryCancel(bench);
-      await tryAccount(bench);
-      await tryQuotes(bench);
-    }
-    return [...bench.promises, ...bench.tallies()];
+    if (await tryAccepted(bench)) for (const part of parts) await PARTS[part](bench);
+    return bench.promised();
   } finally {
     await bench.close();
   }
@@ -53,7 +59,7 @@ async function tryQuotes(bench: Bench): Promise<void> {
     ...(mapping.submit.result === 'bytes' ? [] : [specimen.accepted(REF), keeping(bench)]),
   ];
   for (const told of answers) await bench.submit(`${told.status} that quotes it`, serving(bench, say(quoting(told))));
-  const page = { status: 200, headers: { 'content-type': 'text/html' }, body: `<html>${quote}</html>` };
+  const page = { ...HTML, body: `<html>${quote}</html>` };
   await bench.submit('a web page that quotes it', say(page));
   for (const told of [...answers, page]) {
     const reply = say(typeof told.body === 'string' ? told : quoting(told));

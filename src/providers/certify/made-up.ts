@@ -2,6 +2,11 @@
 export const madeUp = (name: string, random: (bytes: number) => string): string =>
   `certify-"${name.slice(0, 20)}"/+=%41 ${random(12)}`;
 
+/** What a provider on a bench calls a task. */
+export const REF = 'certify-task';
+/** What none ever called one. */
+export const UNKNOWN_REF = 'certify-unknown-task';
+
 const MIN_FORM = 8;
 
 /** The ways in which a text may show a value: as it is, as URLs, forms and JSON write it, and inside longer base64. */

@@ -1,3 +1,5 @@
+import type { SubmitOutcome } from '../../model/protocol.ts';
+
 /** One promise of `episode-provider/1`, and whether a provider was seen to keep it. */
 export interface Promised {
   /** `group/name`, for scripts. */
@@ -38,6 +40,10 @@ export class Tally {
 }
 
 const SHOWN = 5;
+
+/** An outcome in a few words. */
+export const wordsOf = (outcome: SubmitOutcome): string =>
+  'reason' in outcome ? `${outcome.outcome} (${outcome.reason})` : outcome.outcome;
 
 /** Resolves with `late` when the promise takes longer than that: a provider that never answers must not stop its judge. */
 export async function within<T, L>(ms: number, promise: Promise<T>, late: L): Promise<T | L> {

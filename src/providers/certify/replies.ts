@@ -8,6 +8,9 @@ export interface Told {
   body?: unknown;
 }
 
+/** A page for people, in the place of whatever was asked for. */
+export const HTML: Told = { status: 200, headers: { 'content-type': 'text/html' }, body: '<html>Welcome</html>' };
+
 function partsOf({ status, headers = {}, body }: Told) {
   const isRaw = typeof body === 'string' || Buffer.isBuffer(body);
   const bytes = body === undefined ? Buffer.alloc(0) : Buffer.from(isRaw ? body : JSON.stringify(body));

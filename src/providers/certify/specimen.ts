@@ -1,3 +1,4 @@
+import type { MediaKind } from '../../media/verify.ts';
 import { restOf } from '../http/client.ts';
 import type { Amount, Mapping, Source } from '../http/mapping.ts';
 import { fillJson, Missing, paramsIn, type Values } from '../http/template.ts';
@@ -31,12 +32,8 @@ function namedIn(mapping: Mapping, prefix: 'params' | 'inputs'): Set<string> {
   return names;
 }
 
-const MIME: Record<string, string> = {
-  video: 'video/mp4',
-  image: 'image/png',
-  audio: 'audio/mpeg',
-  text: 'text/plain',
-};
+const MEDIA: Record<MediaKind, string> = { video: 'video/mp4', image: 'image/png', audio: 'audio/mpeg' };
+const MIME: Record<string, string> = { ...MEDIA, text: 'text/plain' };
 
 /** What a price is told to be, and what is taken away from it. */
 const WHOLE = 40;
@@ -76,7 +73,7 @@ export function specimenOf(mapping: Mapping, origin: string, given: Record<strin
     mime,
     film,
     file,
-    isMedia: ['video', 'image', 'audio'].includes(kind),
+    isMedia: Object.hasOwn(MEDIA, kind),
     inputs: [...namedIn(mapping, 'inputs')],
     /** Another one at each call. */
     intent(): Intent {
@@ -142,6 +139,8 @@ export function specimenOf(mapping: Mapping, origin: string, given: Record<strin
     told: { whole: WHOLE, less: LESS },
   };
 }
+
+export type Specimen = ReturnType<typeof specimenOf>;
 
 export const BYTES = Buffer.from('made up by episode provider certify, and no film\n'.repeat(40));
 
