@@ -15,7 +15,7 @@ type Found = { name: string; where: string; value: string };
  * file of the user's. `null`: nowhere. Throws `CREDENTIAL_EXPOSED` (78) for a file that others can read.
  */
 export function findCredential(name: string, { env, configHome }: CredentialSources): Found | null {
-  const value = env[name];
+  const value = env[name]?.trim();
   if (value) return { name, where: 'environment', value };
   // systemd.exec(5): a directory that only the unit's user can read, on a file system of its own.
   const directory = env.CREDENTIALS_DIRECTORY;
@@ -64,4 +64,18 @@ export function resolveCredentials(
     );
   }
   return Object.fromEntries(found.map((one) => [one!.name, one!.value]));
+}
+
+/**
+ * A key that was pasted with a line break or a curly quote is none, and no header could carry it. Throws
+ * `CREDENTIAL_REFUSED` (78), which names it and never its value.
+ */
+export function refuseUnsendable(provider: string, credentials: Readonly<Record<string, string>>): void {
+  const name = Object.keys(credentials).find((one) => !/^[\x20-\x7e]+$/.test(credentials[one]!));
+  if (name === undefined) return;
+  const message = `${name}, which ${provider} needs, holds a character that no header can carry; nothing was sent`;
+  throw new EpisodeError('CREDENTIAL_REFUSED', message, {
+    subject: provider,
+    hints: ['copy the key once more, without the line breaks and quotes of a text program'],
+  });
 }

@@ -63,7 +63,6 @@ const FILE_SYSTEM_HOMES = [
 const LONG: Record<string, string> = {
   'src/errors.ts': 'the one catalogue of errors: a code, its message and its hints stand together',
   'src/providers/certify/http-bench.ts': 'what every trial shares',
-  'src/providers/certify/http-result.ts': 'a list of trials',
   'src/providers/certify/http-submit.ts': 'a list of trials',
 };
 

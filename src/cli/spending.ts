@@ -1,5 +1,5 @@
 import { resolve } from 'node:path';
-import { resolveCredentials } from '../credentials.ts';
+import { refuseUnsendable, resolveCredentials } from '../credentials.ts';
 import { providerNotConfigured } from '../errors.ts';
 import { parseStrict } from '../json/strict-json.ts';
 import { createFfmpeg } from '../media/ffmpeg.ts';
@@ -90,6 +90,7 @@ export async function createSpendServices(context: Context, store: Store): Promi
       const { createHttpProvider } = await import('../providers/http/http-provider.ts');
       const mapping = await readMapping(context, name, configured);
       const secrets = resolveCredentials(name, configured.env, context.credentialSources());
+      refuseUnsendable(name, secrets);
       const credentials = Object.fromEntries(
         mapping.credentials.map((credential, index) => [credential, secrets[configured.env[index]!]!]),
       );

@@ -1,7 +1,7 @@
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, it } from 'vitest';
-import { findCredential, resolveCredentials } from '../../src/credentials.ts';
+import { findCredential, refuseUnsendable, resolveCredentials } from '../../src/credentials.ts';
 import type { EpisodeError } from '../../src/errors.ts';
 import { temporaryDirectory } from '../rig.ts';
 
@@ -32,6 +32,16 @@ it("a credential is taken from the environment, else from the unit, else from a 
     where: join(own, 'KEY'),
     value: 'of the file',
   });
+});
+
+it('the line end after one is none of it, and one that no header can carry is refused by name', () => {
+  const found = findCredential('KEY', { env: { KEY: 'sk-1\n' }, configHome: '/nonexistent' });
+  expect(found).toMatchObject({ value: 'sk-1' });
+  refuseUnsendable('house', { KEY: 'sk-1 "/+=%' });
+  for (const value of ['sk-\n1', 'sk-\u201c1\u201d', 'sk-\u00e9', 'sk-\u0000']) {
+    const refuse = () => refuseUnsendable('house', { GOOD: 'a', KEY: value });
+    expect(refuse).toThrow('KEY, which house needs, holds a character that no header can carry; nothing was sent');
+  }
 });
 
 it('what is empty, absent or a directory is no credential', async () => {

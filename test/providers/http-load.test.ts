@@ -67,6 +67,20 @@ describe('a mapping', () => {
       {},
       /submit\.ref: a task needs a reference/,
     ],
+    ...[{}, { equals: ['no credit'] }, { at: '/a', header: 'b' }, { status: [402], equals: ['x'] }].map(
+      (when): [string, object, object, RegExp] => [
+        `a condition that is met by everything, or by something else than it says: ${JSON.stringify(when)}`,
+        { submit: { ...MAPPING.submit, refused: [{ when, reason: 'insufficient_funds' }] } },
+        {},
+        /submit\.refused\.0\.when: a condition says what it looks at/,
+      ],
+    ),
+    [
+      'a look into an answer of bytes',
+      { submit: { ...MAPPING.submit, result: 'bytes', accepted: [{ at: '/ok' }] } },
+      {},
+      /submit\.accepted: nobody looks into an answer of bytes/,
+    ],
     [
       'a release by a broken server',
       { submit: { ...MAPPING.submit, refused: [{ when: { status: [503] }, reason: 'x' }] } },

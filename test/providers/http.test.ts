@@ -1,4 +1,4 @@
-import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import type { AddressInfo } from 'node:net';
 import { createServer } from 'node:net';
 import { join } from 'node:path';
@@ -40,6 +40,64 @@ describe.concurrent('one submission', () => {
       },
       json: { input: { prompt: 'a harbour', steps: 4, style: null }, tag: 'ep-1' },
     });
+  });
+
+  it('is held to every condition of a rule', async () => {
+    const refused = [{ when: { at: '/detail', equals: ['locked', 'closed'], matches: '^clo' }, reason: 'x' }];
+    const mapping = { submit: { ...MAPPING.submit, refused } };
+    for (const [detail, outcome] of [
+      ['closed', 'released'],
+      ['locked', 'unknown'],
+      ['clover', 'unknown'],
+    ]) {
+      const at = await house(answer(409, { detail }), { mapping });
+      expect([detail, (await at.submit()).outcome]).toEqual([detail, outcome]);
+    }
+  });
+
+  it('goes without a part that its values do not have', async () => {
+    const mapping = {
+      variables: { app: { of: '{params.org?}', matches: '^[^/]+' } },
+      submit: {
+        ...MAPPING.submit,
+        request: { ...MAPPING.submit.request, path: '/jobs', query: { app: '{variables.app?}' } },
+      },
+    };
+    const at = await house(accepted, { mapping });
+    await at.submit();
+    await at.submit({ org: 'acme/eu' });
+    expect(at.received.map(({ url }) => url)).toEqual(['/v1/jobs', '/v1/jobs?app=acme']);
+  });
+
+  it('that no header can carry is not sent', async () => {
+    const at = await house(accepted, { credentials: { key: 'sk-\u201ccurly\u201d' } });
+    expect(await at.submit()).toMatchObject({ outcome: 'released', reason: 'not_sent' });
+    expect(at.received).toEqual([]);
+  });
+
+  it('whose text comes as text is a result, and one that comes as a web page is none', async () => {
+    const mapping = {
+      capabilities: { submit: 'sync' },
+      status: undefined,
+      submit: { request: MAPPING.submit.request, result: 'bytes' },
+    };
+    const text = await house(answer(200, 'a harbour', { 'content-type': 'text/plain' }), { mapping });
+    const outcome = await text.submit();
+    expect(outcome).toMatchObject({ outcome: 'completed', files: [{ mime: 'text/plain' }] });
+    expect(readFileSync((outcome as { files: { path: string }[] }).files[0]!.path, 'utf8')).toBe('a harbour');
+    const page = await house(answer(200, '<p>sign in', { 'content-type': 'text/html' }), { mapping });
+    expect(await page.submit()).toMatchObject({ outcome: 'unknown', reason: 'no_result' });
+  });
+
+  it('whose result the disk does not take is the fault of the disk', async () => {
+    const mapping = {
+      capabilities: { submit: 'sync' },
+      status: undefined,
+      submit: { request: MAPPING.submit.request, result: 'bytes' },
+    };
+    const at = await house(answer(200, Buffer.from('film'), { 'content-type': 'video/mp4' }), { mapping });
+    rmSync(at.out, { recursive: true });
+    await expect(at.submit()).rejects.toMatchObject({ code: 'ENOENT' });
   });
 
   it('sends nothing when "sending" cannot be made durable', async () => {
@@ -614,9 +672,24 @@ describe.concurrent('a lost answer', () => {
   it('is absent only from a list that was read to its end', async () => {
     const at = await house(answer(200, { jobs: [] }));
     expect(await at.provider.lookup!(at.lost())).toEqual({ found: 'absent', refs: [], complete: true });
-    const endless = await house(answer(200, { jobs: [], next: 'more' }));
+    let page = 0;
+    const endless = await house((...all) => {
+      page += 1;
+      answer(200, { jobs: [], next: `page-${page}` })(...all);
+    });
     expect(await endless.provider.lookup!(endless.lost())).toMatchObject({ found: 'absent', complete: false });
     expect(endless.received).toHaveLength(20);
+  });
+
+  it('is one, on however many pages it is listed, and a page that comes again is no way on', async () => {
+    const mine = { ...ours, tag: 'ep-1' };
+    const at = await house(answer(200, { jobs: [mine, mine], next: 'more' }));
+    expect(await at.provider.lookup!(at.lost())).toEqual({
+      found: 'present',
+      refs: [{ ref: 'job-7', match: 'exact' }],
+      complete: false,
+    });
+    expect(at.received).toHaveLength(2);
   });
 
   it('is asked for once more where the list cannot be read', async () => {
@@ -632,9 +705,13 @@ describe.concurrent('an account', () => {
     expect(await at.provider.check!()).toEqual({ auth: 'ok', balance: { amount: '749.5', unit: 'credits' } });
   });
 
-  it.each([401, 403])('whose key answers %i has a bad key', async (status) => {
-    const at = await house(answer(status, { detail: 'no' }));
-    expect(await at.provider.check!()).toMatchObject({ auth: 'bad' });
+  it.each([
+    ['401', 401, {}, 'bad'],
+    ['403 to what any key may ask', 403, { check: { request: { server: 'api', path: '/who' } } }, 'bad'],
+    ['403 to what is left, which a good key need not see', 403, {}, 'unknown'],
+  ])('whose key is answered %s', async (_what, status, mapping, auth) => {
+    const at = await house(answer(status, { detail: 'no' }), { mapping });
+    expect(await at.provider.check!()).toMatchObject({ auth });
   });
 });
 

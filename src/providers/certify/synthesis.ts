@@ -1,5 +1,5 @@
 import { type Answer, looksLike } from '../http/answer.ts';
-import type { When } from '../http/mapping.ts';
+import type { When } from '../http/when.ts';
 import type { Told } from './replies.ts';
 
 /** Answers made of what a mapping says of them. */

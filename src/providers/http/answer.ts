@@ -1,9 +1,10 @@
 import type { IncomingHttpHeaders } from 'node:http';
 import { decimalOf, minus, times } from '../../model/money.ts';
 import type { Price } from '../../model/protocol.ts';
-import type { Amount, Source, When } from './mapping.ts';
+import type { Amount, Source } from './mapping.ts';
 import { find } from './pointer.ts';
 import { fillText, type Values } from './template.ts';
+import type { When } from './when.ts';
 
 /** What a provider answered, as rules look at it. */
 export interface Answer {
@@ -45,14 +46,18 @@ const headerOf = ({ headers }: Answer, name: string): string | undefined => {
 
 /** Whether an answer looks so: every condition that is given holds. */
 export function looksLike(answer: Answer, when: When): boolean {
-  if (when.status && !hasStatus(answer.status, when.status)) return false;
-  if (when.at === undefined && when.header === undefined)
-    return when.matches === undefined || test(when.matches, answer.text);
-  const found = when.header === undefined ? find(answer.json, when.at!) : [headerOf(answer, when.header)];
-  const there = found.filter((value) => value !== undefined);
-  if (when.equals) return there.some((value) => when.equals!.includes(value as never));
-  if (when.matches !== undefined) return there.some((value) => test(when.matches!, asText(value)));
-  return there.some((value) => value !== null);
+  const { status, at, header, equals, matches } = when;
+  if (status && !hasStatus(answer.status, status)) return false;
+  if (at === undefined && header === undefined) return matches === undefined || test(matches, answer.text);
+  const found = header === undefined ? find(answer.json, at!) : [headerOf(answer, header)];
+  const isNamed = equals !== undefined || matches !== undefined;
+  return found.some(
+    (value) =>
+      value !== undefined &&
+      (isNamed || value !== null) &&
+      (equals === undefined || equals.includes(value as never)) &&
+      (matches === undefined || test(matches, asText(value))),
+  );
 }
 
 const test = (pattern: string, text: string): boolean => new RegExp(pattern, 'i').test(text);

@@ -10,7 +10,9 @@ import { fillJson, fillPath, fillText, Missing, paramsIn, type Values } from './
 import { mimeOf } from './values.ts';
 
 const TIMEOUT_MS = 60_000;
-const MAX_ANSWER_BYTES = 16 * 1024 * 1024;
+const MAX_ANSWER_BYTES = 64 * 1024 * 1024;
+/** Base64 is a third larger than what it holds, and words stand around it. */
+const ENCODED = 1.4;
 const USER_AGENT = 'episode';
 
 /** One provider's API, by its mapping. */
@@ -98,7 +100,7 @@ export function createClient(options: ClientOptions): Client {
         headers,
         body: body?.bytes,
         timeoutMs: client.atMost(timeoutMs),
-        maxBytes: MAX_ANSWER_BYTES,
+        maxBytes: Math.max(MAX_ANSWER_BYTES, Math.ceil(ENCODED * (mapping.limits.result_bytes ?? 0))),
         reach,
       };
       return client.authorized(bare, values);

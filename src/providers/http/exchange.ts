@@ -1,4 +1,4 @@
-import { createWriteStream } from 'node:fs';
+import { type FileHandle, open } from 'node:fs/promises';
 import type { IncomingHttpHeaders, IncomingMessage } from 'node:http';
 import * as http from 'node:http';
 import * as https from 'node:https';
@@ -43,6 +43,9 @@ export type Exchange =
 
 class TooLarge extends Error {}
 
+/** The disk's fault, and not the network's. */
+class Unwritten extends Error {}
+
 /** Lets at most `maxBytes` through, then fails. */
 function bounded(maxBytes: number): Transform {
   let bytes = 0;
@@ -70,17 +73,23 @@ export async function exchange(sent: Sent): Promise<Exchange> {
   const isSecure = url.protocol === 'https:';
   let isConnected = false;
   let reason: 'timeout' | 'aborted' | null = null;
-  const request = (isSecure ? https : http).request(url, {
-    method,
-    agent: false,
-    headers: {
-      ...sent.headers,
-      'accept-encoding': 'identity',
-      connection: 'close',
-      ...(body && { 'content-length': String(body.length) }),
-    },
-    lookup: resolver(url, sent.reach) as never,
-  });
+  let request: http.ClientRequest;
+  try {
+    request = (isSecure ? https : http).request(url, {
+      method,
+      agent: false,
+      headers: {
+        ...sent.headers,
+        'accept-encoding': 'identity',
+        connection: 'close',
+        ...(body && { 'content-length': String(body.length) }),
+      },
+      lookup: resolver(url, sent.reach) as never,
+    });
+  } catch (error) {
+    // A header or method that HTTP cannot carry.
+    return notSent(error);
+  }
   // A second error, after the one that is waited for, is no news.
   request.on('error', () => {});
   const stop = (why: 'timeout' | 'aborted'): void => {
@@ -112,8 +121,7 @@ export async function exchange(sent: Sent): Promise<Exchange> {
       const read = await readBody(response, kept, sent.maxBytes);
       return { how: 'answered', ...head, body: read, file: kept?.file ?? null };
     } catch (error) {
-      // The disk's, not the network's.
-      if (isErrno(error, 'ENOSPC', 'EDQUOT', 'EIO', 'EACCES', 'EROFS', 'EEXIST', 'EMFILE')) throw error;
+      if (error instanceof Unwritten) throw error.cause;
       return lost(error as Error);
     }
   } finally {
@@ -143,7 +151,7 @@ async function readBody(
   maxBytes: number,
 ): Promise<Buffer> {
   if (kept) {
-    await pipeline(response, bounded(kept.maxBytes), createWriteStream(kept.file, { flags: 'wx', mode: 0o600 }));
+    await keep(response, kept);
     return Buffer.alloc(0);
   }
   const chunks: Buffer[] = [];
@@ -151,6 +159,21 @@ async function readBody(
     for await (const chunk of source) chunks.push(chunk);
   });
   return Buffer.concat(chunks);
+}
+
+async function keep(response: IncomingMessage, { file, maxBytes }: { file: string; maxBytes: number }): Promise<void> {
+  const writing = async <T>(work: Promise<T>): Promise<T> =>
+    work.catch((cause) => {
+      throw new Unwritten('the answer could not be written', { cause });
+    });
+  const handle: FileHandle = await writing(open(file, 'wx', 0o600));
+  try {
+    await pipeline(response, bounded(maxBytes), async (source: AsyncIterable<Buffer>) => {
+      for await (const chunk of source) await writing(handle.appendFile(chunk));
+    });
+  } finally {
+    await handle.close();
+  }
 }
 
 const notSent = (error: unknown): Exchange => ({

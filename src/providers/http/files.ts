@@ -28,8 +28,12 @@ const limitsOf = ({ limits }: Mapping) => ({
   timeoutMs: 1000 * (limits.result_seconds ?? RESULT_SECONDS),
 });
 
-const isText = (headers: Head['headers']): boolean =>
-  /^(text\/|application\/(json|problem))/i.test(headers['content-type'] ?? '');
+/** An answer in words, which is no result; a text that was asked for is one, and a web page never is. */
+function isInWords(headers: Head['headers'], kind: string): boolean {
+  const type = headers['content-type'] ?? '';
+  if (kind === 'text' && /^text\/(?!html)/i.test(type)) return false;
+  return /^(text\/|application\/(json|problem))/i.test(type);
+}
 
 const isEncoded = (headers: Head['headers']): boolean => !['', 'identity'].includes(headers['content-encoding'] ?? '');
 
@@ -37,11 +41,11 @@ const isEncoded = (headers: Head['headers']): boolean => !['', 'identity'].inclu
 export const bytesTo =
   (
     client: Client,
-    outputDir: string,
+    { outputDir, kind }: { outputDir: string; kind: string },
     onResult: (head: Head) => Promise<void> = async () => {},
   ): NonNullable<Sent['keepBody']> =>
   async (head) => {
-    if (head.status < 200 || head.status >= 300 || isText(head.headers)) return null;
+    if (head.status < 200 || head.status >= 300 || isInWords(head.headers, kind)) return null;
     await onResult(head);
     if (isEncoded(head.headers)) return null;
     return {
@@ -183,6 +187,6 @@ function refuseForm({ name }: Client, kind: string, headers: Head['headers']): v
       `the result comes as ${headers['content-encoding']}, which was not asked for`,
     );
   const isMedia = ['video', 'image', 'audio'].includes(kind);
-  if (isMedia && isText(headers))
+  if (isMedia && isInWords(headers, kind))
     throw providerProtocol(name, 'fetch', `the result is ${headers['content-type']}, and no ${kind}`);
 }

@@ -1,8 +1,10 @@
+import { createHash } from 'node:crypto';
+import canonicalize from 'canonicalize';
 import { EpisodeError } from '../../errors.ts';
 import type { Check } from '../../model/protocol.ts';
 import { PROTOCOL, type Sheet } from '../../model/sheet.ts';
 import type { Provider, Submission, Task } from '../provider.ts';
-import { redaction } from '../redact.ts';
+import { presentable, redaction } from '../redact.ts';
 import { isPrivateLiteral, placeOf } from './address.ts';
 import { price } from './answer.ts';
 import { type ClientOptions, createClient, refuseNo, wordsOf } from './client.ts';
@@ -25,12 +27,16 @@ export interface HttpProviderOptions
 
 /** What a mapping promises of itself follows from what it says how to do. */
 export function sheetOf(name: string, mapping: Mapping): Sheet {
-  const { capabilities } = mapping;
+  const { capabilities, servers, headers, variables, submit: sent } = mapping;
   return {
     protocol: PROTOCOL,
     provider: name,
     version: mapping.version,
     kinds: mapping.kinds,
+    // Of what a submission is built by: sent again, it must be the same.
+    mapping_sha256: createHash('sha256')
+      .update(canonicalize({ servers, headers, variables, submit: sent })!)
+      .digest('hex'),
     capabilities: {
       ...capabilities,
       announces_sending: true,
@@ -96,7 +102,10 @@ export function createHttpProvider(options: HttpProviderOptions): Provider {
       if (!request) return { auth: 'unknown' };
       try {
         const answer = await client.ask('check', request, aboutNothing);
-        if (answer.status === 403) return { auth: 'bad', message: client.redact.text(wordsOf(answer, mapping)) };
+        // A key that may run models need not be one that sees the account.
+        if (answer.status === 403 && !mapping.check) return { auth: 'unknown' };
+        if (answer.status === 403)
+          return { auth: 'bad', message: presentable(wordsOf(answer, mapping), client.redact) };
         refuseNo(client, 'check', answer);
       } catch (error) {
         if (error instanceof EpisodeError && error.code === 'CREDENTIAL_REFUSED')

@@ -84,6 +84,8 @@ function faultsOf(mapping: Mapping): string[] {
   if (isAsync && !mapping.status) faults.push('status: a task must be asked about');
   if (isAsync && !mapping.result) faults.push('result: nothing says where the result is');
   if (!isAsync && mapping.submit.result === undefined) faults.push('submit.result: nothing says where the result is');
+  if (mapping.submit.result === 'bytes' && (mapping.submit.accepted ?? []).length > 0)
+    faults.push('submit.accepted: nobody looks into an answer of bytes');
   if (mapping.status?.ask_result && !mapping.result?.request) faults.push('result.request: "ask_result" needs one');
   return faults;
 }

@@ -51,7 +51,10 @@ async function inList(client: Client, mapped: Mapped, lost: Lost, values: Values
   const items: unknown[] = [];
   let page: string | undefined;
   let complete = false;
-  for (let read = 0; read < list.pages && !complete; read += 1) {
+  const pages = new Set<string | undefined>();
+  // A page that comes again is no way on.
+  for (let read = 0; read < list.pages && !complete && !pages.has(page); read += 1) {
+    pages.add(page);
     const isAddress = page !== undefined && URL.canParse(page);
     const request = isAddress ? { ...mapped.request, kept: 'page' } : mapped.request;
     const answer = await client.ask('lookup', request, isAddress ? { ...values, kept: { page } } : { ...values, page });
@@ -109,9 +112,11 @@ function verdictOn(
     const isExact = holds(item, mapped.exact) && (mapped.list === undefined || mapped.exact.length > 0);
     return [{ ref: String(ref), match: isExact ? ('exact' as const) : ('probable' as const) }];
   });
-  const exact = candidates.filter(({ match }) => match === 'exact');
+  // Lists move on between two pages, and show an item on both.
+  const once = [...new Map(candidates.map((candidate) => [candidate.ref, candidate])).values()];
+  const exact = once.filter(({ match }) => match === 'exact');
   if (exact.length === 1) return { found: 'present', refs: exact, complete };
-  if (candidates.length > 0) return { found: 'ambiguous', refs: exact.length > 0 ? exact : candidates, complete };
+  if (once.length > 0) return { found: 'ambiguous', refs: exact.length > 0 ? exact : once, complete };
   return absent(complete);
 }
 

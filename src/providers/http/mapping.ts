@@ -1,6 +1,7 @@
 import * as z from 'zod/mini';
 import { decimal, name } from '../../model/scalars.ts';
 import { Capabilities } from '../../model/sheet.ts';
+import { pointer, When } from './when.ts';
 
 /**
  * A mapping file: how to speak `episode-provider/1` with one HTTP API, as data. Its text is explained in
@@ -8,31 +9,11 @@ import { Capabilities } from '../../model/sheet.ts';
  * provider's: who edits them needs no new version of this program.
  */
 
-/** RFC 6901, and `*` for every element or member. `""` is the whole document. */
-const pointer = z.string().check(z.regex(/^(\/([^~/]|~[01])*)*$/, 'a JSON pointer like "/task/id"'));
-
 /** Text with `{params.model}` and the like in it; `{params.seed?}` may be missing, `{params.seed|seed}` is the first there is. */
 const template = z.string();
 
 /** JSON whose strings are templates. `{"$rest": "params"}` among its members: every parameter not used elsewhere in the request. */
 const jsonTemplate = z.unknown();
-
-const status = z.union([
-  z.int().check(z.minimum(200), z.maximum(499)),
-  z.string().check(z.regex(/^[234]xx$/, 'a status from 200 to 499, or "2xx", "4xx"')),
-]);
-
-/** An answer, or an item of one, that looks so: every condition that is given holds. */
-const When = z.strictObject({
-  status: z.optional(z.array(status)),
-  /** Of what `equals` or `matches` is about; alone: something is there that is not null. */
-  at: z.optional(pointer),
-  header: z.optional(z.string()),
-  equals: z.optional(z.array(z.union([z.string(), z.number(), z.boolean(), z.null()]))),
-  /** A regular expression (ECMAScript, without regard to case), looked for in the text. */
-  matches: z.optional(z.string()),
-});
-export type When = z.infer<typeof When>;
 
 /** Where a text or number is found in an answer. */
 const Source = z.union([pointer, z.strictObject({ header: z.string() }), z.strictObject({ text: template })]);

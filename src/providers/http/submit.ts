@@ -91,7 +91,7 @@ async function forBytes(
 ): Promise<SubmitOutcome> {
   const { mapping } = client;
   let ref: string | undefined;
-  const keepBody = bytesTo(client, submission.output_dir, async (head: Head) => {
+  const keepBody = bytesTo(client, { outputDir: submission.output_dir, kind: submission.kind }, async (head: Head) => {
     ref = referenceIn(client, { ...head, text: '', json: undefined }, values);
     // From here on the result can be had again without paying, where the provider keeps it.
     if (ref !== undefined && mapping.status) await events.accepted(ref);

@@ -74,7 +74,7 @@ export async function bringResult(
   const { mapping, name } = client;
   const mapped = part(mapping.result, client, 'fetch');
   const request = mapped.request ?? part(mapping.status, client, 'fetch').request;
-  const keepBody = mapped.result === 'bytes' ? bytesTo(client, outputDir) : undefined;
+  const keepBody = mapped.result === 'bytes' ? bytesTo(client, { outputDir, kind: task.kind }) : undefined;
   const answer = await client.ask('fetch', request, values, keepBody);
   if (mapped.expired.some((when) => looksLike(answer, when))) return 'expired';
   const failed = mapped.failed.find(({ when }) => looksLike(answer, when));

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { extname } from 'node:path';
-import { fillText, type Values } from './template.ts';
+import { fillText, Missing, type Values } from './template.ts';
 
 const MIME: Record<string, string> = {
   '.png': 'image/png',
@@ -94,10 +94,19 @@ const inputOf = (path: string) => ({
   },
 });
 
+function textOrNothing(of: string, values: Values): string {
+  try {
+    return fillText(of, values) ?? '';
+  } catch (error) {
+    if (error instanceof Missing) return '';
+    throw error;
+  }
+}
+
 /** What a pattern finds, of its first group if it has one; a variable of what is not there does not exist either. */
 function variablesOf(variables: Record<string, { of: string; matches: string }>, values: Values): Values {
   const entries = Object.entries(variables).map(([name, { of, matches }]) => {
-    const found = new RegExp(matches).exec(fillText(of.replace(/\}$/, '?}'), values) ?? '');
+    const found = new RegExp(matches).exec(textOrNothing(of, values));
     return [name, found ? (found[1] ?? found[0]) : undefined] as const;
   });
   return Object.fromEntries(entries);
