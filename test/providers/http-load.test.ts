@@ -89,6 +89,12 @@ describe('a mapping', () => {
     ],
     ['too few variables', {}, { env: [] }, /"env" names 0 variables, and it takes key/],
     ['another server in the show', {}, { servers: { apo: 'https://x.example' } }, /it has no server "apo" \(api\)/],
+    [
+      "a credential in clear through a network of one's own",
+      {},
+      { servers: { api: 'http://10.0.0.5:8080' } },
+      /in clear/,
+    ],
     ['a credential in clear', {}, { servers: { api: 'http://api.example' } }, /in clear; write https:\/\/api\.example/],
     ['no address', {}, { servers: { api: 'api.example' } }, /"api\.example" is no http\(s\) address/],
   ])('with %s is refused with what is wrong', async (_what, mapping, more, message) => {

@@ -669,6 +669,15 @@ describe.concurrent('a lost answer', () => {
     });
   });
 
+  it('is found by a number where what was sent is known as text', async () => {
+    const named = [{ at: '/number', equals: '{params.order}' }];
+    const mapping = { lookup: { ...MAPPING.lookup, match: named, exact: named } };
+    const at = await house(answer(200, { jobs: [{ ...ours, number: 4711 }] }), { mapping });
+    expect(await at.provider.lookup!(at.lost({ params: { ...at.lost().params, order: '4711' } }))).toMatchObject({
+      refs: [{ ref: 'job-7', match: 'exact' }],
+    });
+  });
+
   it('is absent only from a list that was read to its end', async () => {
     const at = await house(answer(200, { jobs: [] }));
     expect(await at.provider.lookup!(at.lost())).toEqual({ found: 'absent', refs: [], complete: true });
@@ -761,13 +770,15 @@ describe.concurrent('a provider that answers with the result itself', () => {
     const nameless = await house(
       (_received, response) =>
         response
-          .writeHead(200, { 'content-type': 'audio/mpeg', 'content-length': '100' })
+          .writeHead(200, { 'content-type': 'audio/mpeg', 'content-length': '100', 'x-request-id': 'req-9' })
           .write('ID3', () => response.destroy()),
       { mapping },
     );
     expect(await nameless.submit({}, recorder().events, speak)).toMatchObject({
       outcome: 'unknown',
       reason: 'truncated',
+      // What a person searches for in the provider's log came with the head.
+      evidence: { status: 200, headers: { 'x-request-id': 'req-9' } },
     });
     const again = await house(answer(200, Buffer.from('ID3'), { 'content-type': 'audio/mpeg' }), { mapping });
     expect(await again.provider.fetch(again.task({ kind: 'audio' }), again.out)).toEqual([

@@ -31,6 +31,12 @@ export function isPrivateLiteral(hostname: string): boolean {
   return host === 'localhost' || (isIP(host) !== 0 && !isPublic(host));
 }
 
+/** This machine: what is sent there crosses no network. */
+export function isLoopback(hostname: string): boolean {
+  const host = bare(hostname);
+  return host === 'localhost' || (isIP(host) !== 0 && ipaddr.process(host).range() === 'loopback');
+}
+
 const portOf = (url: URL): string => url.port || (url.protocol === 'https:' ? '443' : '80');
 
 export const placeOf = (url: URL): string => `${url.hostname}:${portOf(url)}`;

@@ -1,7 +1,7 @@
 import * as z from 'zod/mini';
 import { isErrno, mappingInvalid } from '../../errors.ts';
 import { describeIssues } from '../../model/issues.ts';
-import { isPrivateLiteral } from './address.ts';
+import { isLoopback } from './address.ts';
 import { Mapping } from './mapping.ts';
 
 /** Mappings that come with the program, by the name that `"mapping"` in pipeline.json gives them. */
@@ -112,7 +112,7 @@ function faultsOfUse(mapping: Mapping, { env, servers }: Wanted): string[] {
   for (const [name, address] of Object.entries({ ...mapping.servers, ...servers })) {
     const url = URL.canParse(address) ? new URL(address) : null;
     if (!url || !/^https?:$/.test(url.protocol)) faults.push(`servers.${name}: "${address}" is no http(s) address`);
-    else if (url.protocol === 'http:' && !isPrivateLiteral(url.hostname)) {
+    else if (url.protocol === 'http:' && !isLoopback(url.hostname)) {
       faults.push(`servers.${name}: the credential would cross the network in clear; write https://${url.host}`);
     }
   }

@@ -1,3 +1,4 @@
+import { isExactNumber } from './answer.ts';
 import { find } from './pointer.ts';
 import { fillJson, Missing, type Values } from './template.ts';
 
@@ -22,6 +23,12 @@ export function isMatch(
   }
 }
 
+/** A reference is kept as text, also one that its provider says as a number. */
+function isSame(found: unknown, wanted: unknown): boolean {
+  if (typeof wanted === 'string' && isExactNumber(found)) return String(found) === wanted;
+  return found === wanted;
+}
+
 /** Equal, but that an object may have further members: providers add their defaults to what they were given. */
 function covers(found: unknown, wanted: unknown): boolean {
   if (Array.isArray(wanted)) {
@@ -29,7 +36,7 @@ function covers(found: unknown, wanted: unknown): boolean {
       Array.isArray(found) && found.length === wanted.length && wanted.every((one, index) => covers(found[index], one))
     );
   }
-  if (typeof wanted !== 'object' || wanted === null) return found === wanted;
+  if (typeof wanted !== 'object' || wanted === null) return isSame(found, wanted);
   if (typeof found !== 'object' || found === null || Array.isArray(found)) return false;
   return Object.entries(wanted).every(
     ([name, value]) => Object.hasOwn(found, name) && covers((found as Record<string, unknown>)[name], value),

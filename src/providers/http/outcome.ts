@@ -2,7 +2,7 @@ import type { SubmitOutcome } from '../../model/protocol.ts';
 import { presentable } from '../redact.ts';
 import { type Answer, looksLike } from './answer.ts';
 import { type Client, whyNot, wordsOf } from './client.ts';
-import type { Exchange } from './exchange.ts';
+import type { Exchange, Head } from './exchange.ts';
 
 /** Statuses that say that nothing was accepted, when the answer is whole (DESIGN 7), and what they mean. */
 const RELEASED: Record<number, string> = {
@@ -33,11 +33,15 @@ const TOLD_HEADERS = ['content-type', 'retry-after', 'request-id', 'x-request-id
 /** What an answer said, for whoever has to find out later what it meant. */
 export function evidenceOf(answer: Answer, client: Client): Record<string, unknown> {
   const { redact } = client;
-  const headers = Object.fromEntries(
-    TOLD_HEADERS.flatMap((name) => (answer.headers[name] === undefined ? [] : [[name, answer.headers[name]]])),
-  );
-  return { ...redact.json({ status: answer.status, headers }), body: excerptOf(answer, client) };
+  return { ...redact.json(headOf(answer)), body: excerptOf(answer, client) };
 }
+
+const headOf = ({ status, headers }: Head) => ({
+  status,
+  headers: Object.fromEntries(
+    TOLD_HEADERS.flatMap((name) => (headers[name] === undefined ? [] : [[name, headers[name]]])),
+  ),
+});
 
 /** A submission that was not answered in whole. */
 export function withoutAnswer(got: Exclude<Exchange, { how: 'answered' }>, { redact }: Client): SubmitOutcome {
@@ -45,7 +49,7 @@ export function withoutAnswer(got: Exclude<Exchange, { how: 'answered' }>, { red
   if (got.how === 'not-sent') {
     return { outcome: 'released', reason: 'not_sent', message, billable: 'no', evidence: { code: got.code } };
   }
-  const evidence = got.head && { status: got.head.status };
+  const evidence = got.head && (redact.json(headOf(got.head)) as Record<string, unknown>);
   return { outcome: 'unknown', reason: got.reason, message, ...(evidence && { evidence }) };
 }
 
