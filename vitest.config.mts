@@ -7,7 +7,8 @@ export default defineConfig({
     include: ['test/**/*.test.ts'],
     globalSetup: 'test/build-program.ts',
     // Real processes, real ffmpeg: a slow, shared machine must not turn a right answer into a failure.
-    testTimeout: 60_000,
+    // The long run of the simulation takes its time.
+    testTimeout: process.env.EPISODE_HISTORIES ? 900_000 : 60_000,
     hookTimeout: 60_000,
     pool: 'forks',
     // Most tests wait for processes, disks and locks: with one worker for two processors half of the time would go by idle.

@@ -25,13 +25,13 @@ export const PLANTED_BUGS: Record<string, Patch[]> = {
     { file: 'durable.ts', find: 'stat.size !== bytes.length', replace: 'false' },
   ],
   'the staging directory is not fsynced before the commit': [
-    { file: COMMIT, find: '[...parents, `${root}/${STAGING}`]', replace: '[...parents]' },
+    { file: COMMIT, find: 'sync(disk, ...parents, `${root}/${STAGING}`)', replace: 'sync(disk, ...parents)' },
   ],
   'the parent of a new directory is not fsynced': [
     {
       file: COMMIT,
-      find: '[...parents, `${root}/${STAGING}`]',
-      replace: '[`${root}/${STAGING}`]',
+      find: 'sync(disk, ...parents, `${root}/${STAGING}`)',
+      replace: 'sync(disk, `${root}/${STAGING}`)',
     },
   ],
   'a commit is not fsynced before it is acknowledged': [
