@@ -1,3 +1,4 @@
+import { readFileSync } from 'node:fs';
 import { afterAll, describe, expect, test } from 'vitest';
 import type { Episode } from '../../src/model/episode.ts';
 import type { Ran } from '../rig.ts';
@@ -32,6 +33,18 @@ function killAdapter(pid: number): void {
   process.kill(-pid, 'SIGKILL');
 }
 
+/** A signal is sent at once and does its work a little later; a zombie is dead. */
+async function endAdapter(pid: number): Promise<void> {
+  killAdapter(pid);
+  await until(() => {
+    try {
+      return /\) [ZX] /.test(readFileSync(`/proc/${pid}/stat`, 'utf8'));
+    } catch {
+      return true;
+    }
+  }, 'the adapter is gone');
+}
+
 interface Case {
   point: string;
   /** Exit code of the next generate while the adapter that was left behind lives; any of them where it is a race. */
@@ -55,7 +68,7 @@ async function dieAt({ point, alive, gone, sent }: Case, scenario: object): Prom
   await killed(standing);
   const first = await house.line(generate);
   expect([point, first.stderr, alive.includes(first.code!)]).toEqual([point, first.stderr, true]);
-  killAdapter(standing.adapter);
+  await endAdapter(standing.adapter);
   const second = await house.line(generate);
   expect([point, second.stderr, gone.includes(second.code!)]).toEqual([point, second.stderr, true]);
   const status = house.record().status;
@@ -147,7 +160,7 @@ describe('a command that is still there', () => {
     await house.json(75, generate);
     await house.json(75, ['reconcile', ID]);
     standing.child.kill('SIGCONT');
-    killAdapter(standing.adapter);
+    await endAdapter(standing.adapter);
     expect((await standing.done).code).toBe(69);
     await house.json(0, generate);
     expect(house.submissions()).toHaveLength(1);
@@ -180,7 +193,7 @@ describe('interrupted', () => {
     const standing = await standAt(house, 'submit.after_charge');
     standing.child.kill('SIGTERM');
     await new Promise((resolve) => standing.child.stderr!.once('data', resolve));
-    killAdapter(standing.adapter);
+    await endAdapter(standing.adapter);
     const { signal, stderr, json } = await standing.done;
     expect(signal).toBe('SIGTERM');
     expect(stderr).toContain('stopping; what is being sent is waited for');
@@ -197,7 +210,7 @@ describe('interrupted', () => {
     standing.child.kill('SIGINT');
     expect((await standing.done).signal).toBe('SIGINT');
     await house.json(11, generate);
-    killAdapter(standing.adapter);
+    await endAdapter(standing.adapter);
     await house.json(11, generate);
     expect(house.submissions()).toHaveLength(1);
     expectWhole(house);
