@@ -16,11 +16,6 @@ const { version } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8'))
 // own, brings the network with it.
 const LATE = [
   { importer: join(root, 'node_modules/commander'), builtin: 'node:child_process', functions: ['spawn'] },
-  {
-    importer: join(root, 'src'),
-    builtin: 'node:crypto',
-    functions: ['createHash', 'createHmac', 'randomBytes'],
-  },
   { importer: join(root, 'src'), builtin: 'node:os', functions: ['homedir', 'hostname', 'tmpdir', 'userInfo'] },
 ];
 // Libraries that only some verbs need are files of their own beside the program: every start reads all of main.js.

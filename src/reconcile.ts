@@ -16,8 +16,9 @@ import type { SpendServices } from './spend/spend-services.ts';
 
 /**
  * Asks the providers about everything of an episode that was sent: looks unknown tasks up, polls accepted ones once, brings
- * results home, and what they cost where that is said only later. Never pays. What stays unknown is in the answer's `failures` (11), what still runs (75) and what
- * could not be asked too. Throws `EPISODE_NOT_FOUND` (66), `STEP_NOT_FOUND` (64).
+ * results home, and what they cost where that is said only later. Never pays. What stays unknown is in the answer's
+ * `failures` (11), what still runs (75) and what could not be asked too. Throws `EPISODE_NOT_FOUND` (66), `STEP_NOT_FOUND`
+ * (64).
  */
 export async function reconcile(
   services: SpendServices,

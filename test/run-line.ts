@@ -32,9 +32,10 @@ export async function runLine(
   let json = argv.includes('--json');
   let talk = createTalk({ write: say }, false, () => performance.now());
 
-  const answer = ({ error = null, further = [], notes = [], document, text }: Answer): number => {
+  const conclude = (answer: Answer): number => {
+    const { error = null, notes = [], document, text } = answer;
     for (const line of notes) talk.note(line);
-    for (const text of errorTexts([...(error ? [error] : []), ...further])) say(`${text}\n`);
+    for (const failure of errorTexts(answer)) say(`${failure}\n`);
     const whole = error ? { ...document, error: errorDocument(error) } : document;
     printed.stdout = printable(json ? `${JSON.stringify(whole, null, 2)}\n` : text);
     return error ? error.exit : 0;
@@ -47,11 +48,11 @@ export async function runLine(
       json = options.json;
       talk = createTalk({ write: say }, options.quiet, () => performance.now());
       const commandLine = `episode ${args.join(' ')}`;
-      code = answer(
+      code = conclude(
         await run(createContext({ options, env: clean, cwd, verb, commandLine, talk, signals }), parameters),
       );
     });
-    if (informed) code = answer(informed);
+    if (informed) code = conclude(informed);
   } catch (error) {
     // What is no error of ours would be a bug, which no test of an answer expects.
     if (!(error instanceof EpisodeError)) throw error;

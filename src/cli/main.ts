@@ -70,9 +70,9 @@ async function main(argv: readonly string[]): Promise<void> {
 
 function conclude(answer: Answer, options: GlobalOptions, talk: Talk): void {
   talk.clear();
-  const { error = null, further = [] } = answer;
+  const { error = null } = answer;
   for (const line of answer.notes ?? []) talk.note(line);
-  for (const text of errorTexts([...(error ? [error] : []), ...further])) say(`${text}\n`);
+  for (const text of errorTexts(answer)) say(`${text}\n`);
   const document = error ? { ...answer.document, error: errorDocument(error) } : answer.document;
   print(options.json ? asJson(document) : printable(answer.text), answer.committed === true);
   process.exitCode = error ? error.exit : 0;

@@ -2,6 +2,7 @@ import type { EpisodeError } from '../errors.ts';
 import type { CostRow, Total } from '../model/episode.ts';
 import { add, isZero } from '../model/money.ts';
 import { oneLine } from './printable.ts';
+import type { Answer } from './verbs.ts';
 
 /** How things look to people: one place for errors, money and tables. */
 
@@ -10,12 +11,12 @@ export const errorText = ({ message, code, hints }: Pick<EpisodeError, 'message'
   [`episode: ${message} [${code}]`, ...hints.map((hint) => `  ${hint}`)].map(oneLine).join('\n');
 
 /** Several at once: what is to be done about more than one of them is said once. */
-export function errorTexts(errors: readonly EpisodeError[]): string[] {
+export function errorTexts({ error = null, further = [] }: Pick<Answer, 'error' | 'further'>): string[] {
   const said = new Set<string>();
-  return errors.map((error) => {
-    const hints = error.hints.filter((hint) => !said.has(hint));
-    for (const hint of hints) said.add(hint);
-    return errorText({ message: error.message, code: error.code, hints });
+  return [...(error ? [error] : []), ...further].map(({ message, code, hints }) => {
+    const news = hints.filter((hint) => !said.has(hint));
+    for (const hint of news) said.add(hint);
+    return errorText({ message, code, hints: news });
   });
 }
 

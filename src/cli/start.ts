@@ -12,7 +12,7 @@ import { calledVerb } from './called-verb.ts';
 declare const __BUILD__: Record<'main' | 'scheduled', string>;
 
 const program = ['allocate', undefined].includes(calledVerb(process.argv.slice(2))) ? 'scheduled' : 'main';
-const main = join(__dirname, `${program}.js`);
+const file = join(__dirname, `${program}.js`);
 const cache = join(__dirname, `${program}-${__BUILD__[program]}-${process.version}-${process.arch}.cache`);
 
 function readCache(): Buffer | undefined {
@@ -38,8 +38,8 @@ function writeCache(): void {
 
 const cachedData = readCache();
 // One function of what a module is given, as the build wraps it.
-const script = new Script(fs.readFileSync(main, 'latin1'), {
-  filename: main,
+const script = new Script(fs.readFileSync(file, 'latin1'), {
+  filename: file,
   ...(cachedData && { cachedData }),
 });
 if (cachedData === undefined || script.cachedDataRejected) {
@@ -54,4 +54,4 @@ const run = script.runInThisContext() as (
   directory: string,
 ) => void;
 // What this may require, the program may: both lie in one directory.
-run({}, require, {}, main, __dirname);
+run({}, require, {}, file, __dirname);

@@ -2,9 +2,10 @@ import { EpisodeError } from '../errors.ts';
 import type { Episode, History } from '../model/episode.ts';
 import type { Key, Ledger, Week } from '../model/ledger.ts';
 import { type Documents, type Kind, type Ref, ref, type Store, type View } from '../store/store.ts';
-import { artifactsAndStates, changedSettings } from './artifacts.ts';
+import { artifactsAndStates } from './artifacts.ts';
 import { contradictions } from './contradictions.ts';
 import { type Diagnosis, fromError, ok, type Patient } from './diagnosis.ts';
+import { changedSettings } from './settings.ts';
 
 /** Every record that can be read. */
 export interface Records {

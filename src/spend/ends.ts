@@ -69,8 +69,7 @@ export function whyNoResend(attempt: Attempt, now: number): string | null {
   const windowSeconds = idempotent_submit.window_seconds ?? null;
   if (windowSeconds === null) return `${provider} does not say for how long it counts the same reference once`;
   if (lookup?.supported !== true) return `${provider} cannot look it up first`;
-  const until = Date.parse(firstSentAt(attempt)) + 1000 * windowSeconds;
-  return now + CLOCKS_DIFFER_MS < until
+  return isWithin(windowSeconds, attempt, now)
     ? null
     : `${provider} counts the same reference once for ${windowSeconds} s, and that is over`;
 }
@@ -78,8 +77,12 @@ export function whyNoResend(attempt: Attempt, now: number): string | null {
 /** Whether its provider lists what is as old as this: what it lists no more was there or not. By the stored sheet. */
 export function isListedStill(attempt: Sent & Pick<Attempt, 'sheet'>, now: number): boolean {
   const seconds = attempt.sheet.capabilities.lookup?.window_seconds ?? null;
-  return seconds === null || now + CLOCKS_DIFFER_MS < Date.parse(firstSentAt(attempt)) + 1000 * seconds;
+  return seconds === null || isWithin(seconds, attempt, now);
 }
+
+/** Whether so many seconds have not passed since it can have been sent. */
+const isWithin = (seconds: number, attempt: Sent, now: number): boolean =>
+  now + CLOCKS_DIFFER_MS < Date.parse(firstSentAt(attempt)) + 1000 * seconds;
 
 /** What the last lookup found, as the end of a sentence; `null` before the first. */
 export function lookupText(attempt: Sent & Pick<Attempt, 'provider' | 'sheet' | 'lookup'>): string | null {

@@ -19,9 +19,9 @@ const LONGEST_POLL_MS = 10 * 60_000;
 
 /**
  * Waits for an accepted task and brings its result home; never pays. Resolves when the attempt has ended, well or not.
- * A poll that gets no answer is tried again a few times. Throws `STILL_RUNNING` (75) after `deadline` (milliseconds since the epoch) or when interrupted, and, with the task
- * still accepted, `OUTCOME_UNKNOWN` (11) when its provider has lost it, `PROVIDER_UNREACHABLE` (69), `PROVIDER_PROTOCOL`,
- * `MEDIA_NOT_WHOLE` (76): the result can be asked for again, or given up.
+ * A poll that gets no answer is tried again a few times. Throws `STILL_RUNNING` (75) after `deadline` (milliseconds since
+ * the epoch) or when interrupted, and, with the task still accepted, `OUTCOME_UNKNOWN` (11) when its provider has lost it,
+ * `PROVIDER_UNREACHABLE` (69), `PROVIDER_PROTOCOL`, `MEDIA_NOT_WHOLE` (76): the result can be asked for again, or given up.
  */
 export async function follow(
   services: SpendServices,

@@ -712,6 +712,8 @@ describe.concurrent('an account', () => {
     const at = await house(answer(200, { limit: 1000, used: 250.5 }));
     expect(await at.provider.balance!()).toEqual({ amount: '749.5', unit: 'credits' });
     expect(await at.provider.check!()).toEqual({ auth: 'ok', balance: { amount: '749.5', unit: 'credits' } });
+    // The answer to the check was the balance.
+    expect(at.received).toHaveLength(2);
   });
 
   it.each([

@@ -26,15 +26,15 @@ const bare = (hostname: string): string => hostname.replace(/^\[|\]$/g, '');
 const isPublic = (address: string): boolean => ipaddr.process(address).range() === 'unicast';
 
 /** An address or `localhost`: what a person who writes it down means and nothing that a name server decides. */
-export function isPrivateLiteral(hostname: string): boolean {
-  const host = bare(hostname);
-  return host === 'localhost' || (isIP(host) !== 0 && !isPublic(host));
-}
+export const isPrivateLiteral = (hostname: string): boolean => isLiteral(hostname, (address) => !isPublic(address));
 
 /** This machine: what is sent there crosses no network. */
-export function isLoopback(hostname: string): boolean {
+export const isLoopback = (hostname: string): boolean =>
+  isLiteral(hostname, (address) => ipaddr.process(address).range() === 'loopback');
+
+function isLiteral(hostname: string, isSo: (address: string) => boolean): boolean {
   const host = bare(hostname);
-  return host === 'localhost' || (isIP(host) !== 0 && ipaddr.process(host).range() === 'loopback');
+  return host === 'localhost' || (isIP(host) !== 0 && isSo(host));
 }
 
 const portOf = (url: URL): string => url.port || (url.protocol === 'https:' ? '443' : '80');

@@ -6,7 +6,7 @@ import { PROTOCOL, type Sheet } from '../../model/sheet.ts';
 import type { Provider, Submission, Task } from '../provider.ts';
 import { presentable, redaction } from '../redact.ts';
 import { isPrivateLiteral, placeOf } from './address.ts';
-import { price } from './answer.ts';
+import { type Answer, price } from './answer.ts';
 import { type ClientOptions, createClient, refuseNo, wordsOf } from './client.ts';
 import { lookup, windowOf } from './lookup.ts';
 import type { Mapping } from './mapping.ts';
@@ -82,12 +82,14 @@ export function createHttpProvider(options: HttpProviderOptions): Provider {
     about(asked, { ref: asked.ref, kept: asked.checkpoint ?? {}, window: windowOf(asked.claimed_at) });
   const aboutNothing: Values = { credential: credentials };
 
-  const balance = async () => {
-    const { request, amount } = mapping.balance!;
-    const answer = await client.ask('balance', request, aboutNothing);
-    refuseNo(client, 'balance', answer);
-    const left = price(amount, answer, aboutNothing);
+  const leftIn = (answer: Answer) => {
+    const left = mapping.balance && price(mapping.balance.amount, answer, aboutNothing);
     return left?.amount ? { amount: left.amount, unit: left.unit } : null;
+  };
+  const balance = async () => {
+    const answer = await client.ask('balance', mapping.balance!.request, aboutNothing);
+    refuseNo(client, 'balance', answer);
+    return leftIn(answer);
   };
 
   const provider: Provider = {
@@ -100,8 +102,9 @@ export function createHttpProvider(options: HttpProviderOptions): Provider {
     async check(): Promise<Check> {
       const request = mapping.check?.request ?? mapping.balance?.request;
       if (!request) return { auth: 'unknown' };
+      let answer: Answer;
       try {
-        const answer = await client.ask('check', request, aboutNothing);
+        answer = await client.ask('check', request, aboutNothing);
         // A key that may run models need not be one that sees the account.
         if (answer.status === 403 && !mapping.check) return { auth: 'unknown' };
         if (answer.status === 403)
@@ -112,7 +115,7 @@ export function createHttpProvider(options: HttpProviderOptions): Provider {
           return { auth: 'bad', message: String(error.details.why) };
         throw error;
       }
-      const left = mapping.balance ? await balance().catch(nothingIfUntold) : null;
+      const left = mapping.check && mapping.balance ? await balance().catch(nothingIfUntold) : leftIn(answer);
       return { auth: 'ok', ...(left && { balance: left }) };
     },
   };

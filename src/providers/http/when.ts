@@ -9,14 +9,12 @@ const status = z.union([
 ]);
 
 /** A condition that is met by everything would take any answer for a refusal, and pay again. */
-const saysSomething = [
-  ({ status, at, header, equals, matches }: Record<string, unknown>): boolean => {
-    const isAbout = at !== undefined || header !== undefined;
-    const isOne = at === undefined || header === undefined;
-    return isOne && (isAbout ? true : equals === undefined && (status !== undefined || matches !== undefined));
-  },
-  'a condition says what it looks at: "status", "at" or "header" (not both), or "matches" of the whole text',
-] as const;
+function saysWhat({ status, at, header, equals, matches }: Record<string, unknown>): boolean {
+  if (at !== undefined || header !== undefined) return at === undefined || header === undefined;
+  return equals === undefined && (status !== undefined || matches !== undefined);
+}
+
+const WHAT = 'a condition says what it looks at: "status", "at" or "header" (not both), or "matches" of the whole text';
 
 /** An answer, or an item of one, that looks so: every condition that is given holds. */
 export const When = z
@@ -29,5 +27,5 @@ export const When = z
     /** A regular expression (ECMAScript, without regard to case), looked for in the text. */
     matches: z.optional(z.string()),
   })
-  .check(z.refine(...saysSomething));
+  .check(z.refine(saysWhat, WHAT));
 export type When = z.infer<typeof When>;

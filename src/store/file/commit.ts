@@ -51,13 +51,21 @@ export async function publish(
   return 'done';
 }
 
+interface Staged {
+  commit: Commit;
+  /** The commit itself, from the show's directory. */
+  file: string;
+  /** All that was written, absolute. */
+  files: string[];
+}
+
 /** Step 4: every content and the commit itself, durable under names that are nobody's yet. */
 async function stage(
   port: Port,
   root: string,
   head: Pick<Commit, 'number'> & { tx: string | null },
   written: ReadonlyMap<string, Buffer | null>,
-): Promise<{ commit: Commit; file: string /** Absolute. */; files: string[] }> {
+): Promise<Staged> {
   const { disk } = port;
   const number = head.number + 1;
   const staged = new Map<string, Buffer>();
@@ -169,7 +177,7 @@ export async function whyNoNewLedger(port: Port, root: string): Promise<EpisodeE
  */
 export async function initialiseFileStore(port: Port, root: string, ledger: Ledger): Promise<void> {
   const { disk } = port;
-  let staged: Awaited<ReturnType<typeof stage>>;
+  let staged: Staged;
   if (await findHead(port, root)) throw alreadyInitialised(root);
   try {
     for (const directory of ['state', COMMITS, STAGING, 'state/keys', 'history', 'episodes']) {
